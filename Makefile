@@ -1,0 +1,54 @@
+# The front door.  CMake and Ninja do the work; this file knows which trees there are:
+#   build/       what ships                      (commands in build/bin)
+#   build/asan   the same under ASan and UBSan   (its tests are called asan:...)
+#   build/fuzz   the fuzz targets, by clang
+
+FUZZ_SECONDS ?= 600
+FUZZ_CC ?= clang-14
+prefix ?= /usr/local
+
+# $(call tree,FOLDER,OPTIONS): configure and build one tree.  CMake runs every time (a fraction of a
+# second), because Ninja would not notice that a test script became executable.
+tree = cmake -G Ninja --log-level=NOTICE -S . -B $(1) $(2) && cmake --build $(1)
+asan_options = -DMUSTER_SANITIZE=address,undefined
+fuzz_options = -DMUSTER_FUZZ=ON -DCMAKE_C_COMPILER=$(FUZZ_CC)
+fuzz_names = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+
+# Targets share the trees, so they take turns; Ninja and CTest are parallel by themselves.
+.NOTPARALLEL:
+.PHONY: all demo test tidy format fuzz install clean help setup
+
+all: setup             ## build everything into build/ (the default)
+	@$(call tree,build)
+
+demo: all              ## show what muster does, in a few seconds
+	@tools/demo
+
+test: all              ## build all trees and run every test: what CI runs
+	@$(call tree,build/asan,$(asan_options))
+	@$(call tree,build/fuzz,$(fuzz_options))
+	@ctest --test-dir build --output-on-failure -j "$$(nproc)"
+
+tidy: all              ## check what a machine can check about the source
+	@tools/tidy . build
+
+format: setup          ## lay out every C file as .clang-format says
+	@tools/format .
+
+fuzz: setup            ## every fuzz target for FUZZ_SECONDS; what is new goes to tests/fuzz/corpus
+	@$(call tree,build/fuzz,$(fuzz_options))
+	@failed=0; for name in $(fuzz_names); do \
+	    tools/fuzz --keep build/fuzz $$name $(FUZZ_SECONDS) || failed=1; \
+	done; exit $$failed
+
+install: all           ## install under prefix=/usr/local (DESTDIR is honoured)
+	@cmake --install build --prefix "$(prefix)"
+
+clean:                 ## remove everything that was built
+	@rm -rf build
+
+help:                  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile | expand -t 16
+
+setup:
+	@tools/setup

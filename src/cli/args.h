@@ -1,0 +1,44 @@
+/* Flags of a subcommand, from one table: parsing, --help, and errors that name value and rule. */
+#ifndef MU_CLI_ARGS_H
+#define MU_CLI_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CLI_EXIT_USAGE = 2 };
+
+enum arg_type {
+    ARG_FLAG,   /* --name          sets the bool at 'to' */
+    ARG_NUMBER, /* --name N        a uint64_t between low and high */
+    ARG_RANGE,  /* --name A:B      two uint64_t, low <= A <= B <= high; A alone means A:A */
+    ARG_TEXT,   /* --name TEXT     a const char * */
+    ARG_CHOICE, /* --name WORD     a const char *, one of 'choices', separated by '|' */
+};
+
+struct arg {
+    const char *name; /* without dashes */
+    enum arg_type type;
+    void *to;
+    uint64_t low, high;
+    const char *value; /* its name in the help; for ARG_CHOICE the choices */
+    const char *about;
+};
+
+struct command {
+    const char *path;    /* "muster sim spread" */
+    const char *about;   /* one or more lines for the help */
+    const char *operand; /* name of the one operand, or NULL */
+    const struct arg *args;
+    size_t count;
+};
+
+/* Fills in what the flags say.  Prints help and exits 0, or one clear line and exits 2.  Returns
+ * the operand, or NULL when there is none to take. */
+const char *args_parse(const struct command *command, int argc, char **argv);
+
+/* "PATH: MESSAGE (see 'PATH --help')" on standard error, and exit 2. */
+_Noreturn void args_fail(const struct command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,24 @@
+/* The subcommands of muster.  Each takes argv from its own name on and returns the exit code. */
+#ifndef MU_CLI_COMMANDS_H
+#define MU_CLI_COMMANDS_H
+
+#include <stddef.h>
+
+struct subcommand {
+    const char *name;
+    const char *about;
+    int (*run)(int argc, char **argv);
+};
+
+/* Runs the subcommand that argv[1] names, or prints the list; 'path' is what was typed so far. */
+int cli_dispatch(const char *path, const char *about, const struct subcommand *commands,
+                 size_t count, int argc, char **argv);
+
+int cmd_sim(int argc, char **argv);
+int cmd_sim_spread(int argc, char **argv);
+int cmd_sim_check(int argc, char **argv);
+int cmd_sim_explore(int argc, char **argv);
+int cmd_sim_mutants(int argc, char **argv);
+int cmd_sim_replay(int argc, char **argv);
+
+#endif

@@ -1,0 +1,18 @@
+#include "cli/commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct subcommand commands[] = {
+    {"sim", "run the protocols in a virtual world, up to millions of nodes", cmd_sim},
+};
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("muster %s\n", MUSTER_VERSION);
+        return 0;
+    }
+    return cli_dispatch("muster", "muster takes the roll of a parallel machine.", commands,
+                        sizeof commands / sizeof commands[0], argc, argv);
+}

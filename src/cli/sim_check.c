@@ -1,0 +1,94 @@
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "sim/check_spread.h"
+#include "sim/mutants.h"
+
+#include <string.h>
+
+static void progress(uint64_t done, uint64_t runs)
+{
+    if (done % 64 == 0)
+        output_progress("%llu of %llu runs", (unsigned long long)done, (unsigned long long)runs);
+}
+
+static void print_json(const struct sim_check_result *result)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "runs", json_integer((json_int_t)result->runs));
+    json_object_set_new(object, "violations", json_integer((json_int_t)result->violations));
+    json_t *first = json_null();
+    if (result->violations > 0) {
+        first = json_object();
+        json_object_set_new(first, "seed", json_integer((json_int_t)result->seed));
+        json_object_set_new(first, "step", json_integer((json_int_t)result->step));
+        json_object_set_new(first, "nodes", json_integer(result->nodes));
+        json_object_set_new(first, "law", json_string(result->law));
+        json_object_set_new(first, "message", json_string(result->message));
+    }
+    json_object_set_new(object, "first", first);
+    json_object_set_new(object, "events", json_integer((json_int_t)result->events));
+    json_object_set_new(object, "crashes", json_integer((json_int_t)result->crashes));
+    output_json(object);
+}
+
+static void print_words(const struct sim_check_result *result)
+{
+    printf("%llu runs, %llu crashes, %llu events: %llu violations\n",
+           (unsigned long long)result->runs, (unsigned long long)result->crashes,
+           (unsigned long long)result->events, (unsigned long long)result->violations);
+    if (result->violations > 0)
+        printf("first: seed %llu (%u nodes), step %llu: %s is broken: %s\n"
+               "see it: muster sim check spread --nodes %u --seeds %llu --trace\n",
+               (unsigned long long)result->seed, result->nodes, (unsigned long long)result->step,
+               result->law, result->message, result->nodes, (unsigned long long)result->seed);
+}
+
+int cmd_sim_check(int argc, char **argv)
+{
+    uint64_t nodes[2] = {2, 64}, seeds[2] = {1, 1000};
+    bool json = false, trace = false;
+    const char *mutant_name = NULL;
+    const struct arg args[] = {
+        {"nodes", ARG_RANGE, nodes, 2, 256, "A:B", "nodes of a world, one size a seed (2:64)"},
+        {"seeds", ARG_RANGE, seeds, 0, INT64_MAX, "A:B", "one world each (1:1000)"},
+        {"mutant", ARG_TEXT, &mutant_name, 0, 0, "NAME", "with a rule broken (see sim mutants)"},
+        {"trace", ARG_FLAG, &trace, 0, 0, NULL, "print what happens; one seed only"},
+        {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
+    };
+    const struct command command = {
+        "muster sim check",
+        "Small worlds drawn from seeds: crashes in the middle of a broadcast, up to all nodes but\n"
+        "one, half of the time all neighbours of one node; stops, link resets, partitions, "
+        "delays.\n"
+        "Every law is checked in each.  Exit 1 on a violation.",
+        "spread", args, sizeof args / sizeof args[0]};
+    const char *what = args_parse(&command, argc, argv);
+    if (what == NULL || strcmp(what, "spread") != 0)
+        args_fail(&command, "'%s' is not something to check; there is: spread",
+                  what == NULL ? "" : what);
+    const struct sim_mutant *mutant = NULL;
+    if (mutant_name != NULL && (mutant = sim_mutant_find(mutant_name)) == NULL)
+        args_fail(&command, "--mutant '%s' is unknown", mutant_name);
+
+    struct sim_check check = {.nodes_first = (uint32_t)nodes[0],
+                              .nodes_last = (uint32_t)nodes[1],
+                              .seeds_first = seeds[0],
+                              .seeds_last = seeds[1],
+                              .broken_rules = mutant == NULL ? 0 : mutant->rule,
+                              .progress = progress};
+    struct sim_check_result result = {0};
+    if (trace && seeds[0] != seeds[1])
+        args_fail(&command, "--trace needs one seed, but --seeds is %llu:%llu",
+                  (unsigned long long)seeds[0], (unsigned long long)seeds[1]);
+    if (trace)
+        sim_check_spread_one(&check, seeds[0], stdout, &result);
+    else
+        sim_check_spread(&check, false, &result);
+    output_progress_end();
+    if (json)
+        print_json(&result);
+    else
+        print_words(&result);
+    return result.violations > 0 ? 1 : 0;
+}

@@ -1,0 +1,55 @@
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "sim/mutants.h"
+
+static void print_json(const struct sim_mutant *mutant, const struct sim_mutant_result *result)
+{
+    json_t *object = json_object();
+    json_object_set_new(object, "mutant", json_string(mutant->name));
+    json_object_set_new(object, "caught", json_boolean(result->caught));
+    json_object_set_new(object, "by", result->caught ? json_string(result->by) : json_null());
+    json_object_set_new(object, "seed",
+                        result->seed > 0 ? json_integer((json_int_t)result->seed) : json_null());
+    json_object_set_new(object, "nodes", json_integer(result->nodes));
+    json_object_set_new(object, "law", json_string(result->law));
+    json_object_set_new(object, "message", json_string(result->message));
+    output_json(object);
+}
+
+static void print_words(const struct sim_mutant *mutant, const struct sim_mutant_result *result)
+{
+    printf("%-20s %s\n", mutant->name, mutant->about);
+    if (!result->caught)
+        printf("%-20s NOT CAUGHT\n", "");
+    else if (result->seed > 0)
+        printf("%-20s caught by %s, seed %llu (%u nodes): %s, %s\n", "", result->by,
+               (unsigned long long)result->seed, result->nodes, result->law, result->message);
+    else
+        printf("%-20s caught by %s in %u steps (%u nodes): %s, %s\n", "", result->by,
+               result->trace_length, result->nodes, result->law, result->message);
+}
+
+int cmd_sim_mutants(int argc, char **argv)
+{
+    bool json = false;
+    const struct arg args[] = {
+        {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object for each mutant"},
+    };
+    const struct command command = {"muster sim mutants",
+                                    "Breaks one rule after the other and looks whether a checker "
+                                    "notices.  Exit 1 when one is missed.",
+                                    NULL, args, sizeof args / sizeof args[0]};
+    args_parse(&command, argc, argv);
+    int missed = 0;
+    for (size_t i = 0; i < sim_mutant_count; i++) {
+        struct sim_mutant_result result;
+        sim_mutant_try(&sim_mutants[i], &result);
+        missed += result.caught ? 0 : 1;
+        if (json)
+            print_json(&sim_mutants[i], &result);
+        else
+            print_words(&sim_mutants[i], &result);
+    }
+    return missed > 0 ? 1 : 0;
+}

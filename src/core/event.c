@@ -1,0 +1,20 @@
+#include "core/event.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct mu_effect *mu_update_add(struct mu_update *update, enum mu_effect_type type)
+{
+    assert(update->count < update->capacity);
+    struct mu_effect *effect = &update->effects[update->count++];
+    memset(effect, 0, sizeof *effect);
+    effect->type = type;
+    return effect;
+}
+
+void mu_update_fault(struct mu_update *update, enum mu_fault fault, mu_slot peer)
+{
+    struct mu_effect *effect = mu_update_add(update, MU_DO_FAULT);
+    effect->fault = fault;
+    effect->peer = peer;
+}

@@ -1,0 +1,56 @@
+/* One node: every protocol behind one door.
+ *
+ * A driver (daemon, simulator, explorer, test) owns the memory, the clock and the sockets.  It
+ * calls mu_node_step() with what happened and carries out the effects in their order.  The core
+ * never calls out, never waits and never allocates after mu_node_init(). */
+#ifndef MU_CORE_NODE_H
+#define MU_CORE_NODE_H
+
+#include "core/arena.h"
+#include "core/config.h"
+#include "core/dead.h"
+#include "core/event.h"
+#include "core/fingerprint.h"
+#include "core/link.h"
+#include "core/seen.h"
+#include "core/spread_bgraph.h"
+
+/* Plain, so that checkers can look inside; drivers use the functions below. */
+struct mu_node {
+    struct mu_config config;
+    uint64_t now_ns;
+    uint64_t posted; /* sequence of the last payload of this node */
+    uint64_t strays; /* frames that came over no link: of the dead, or too late */
+    bool started;
+    bool fenced; /* declared dead: inert for good */
+    struct mu_links links;
+    struct mu_dead dead;
+    struct mu_seen seen;
+    struct mu_spread spread;
+};
+
+/* Bytes of memory that mu_node_init() needs for this configuration. */
+size_t mu_node_bytes(const struct mu_config *config);
+
+/* Builds a node at the start of 'memory' (64-byte aligned, mu_node_bytes() long, of the caller) and
+ * returns it.  All state lives there: copying those bytes away and back, to the same place,
+ * restores the node.  The configuration must have passed mu_config_error(). */
+struct mu_node *mu_node_init(void *memory, size_t bytes, const struct mu_config *config);
+
+/* The most effects that one step can have. */
+uint32_t mu_node_effects_max(const struct mu_config *config);
+
+/* The one door.  'update' has room for mu_node_effects_max(); it is overwritten.  A fenced node
+ * accepts every event and does nothing. */
+void mu_node_step(struct mu_node *node, const struct mu_event *event, struct mu_update *update);
+
+/* For a handshake: the last sequence received from this peer, 0 when nothing was. */
+uint64_t mu_node_link_has(struct mu_node *node, mu_slot peer);
+
+/* What the next step depends on, and nothing else: two nodes with the same fingerprint behave
+ * alike. Without links, for explorers whose links neither break nor fill up. */
+enum mu_fingerprint_scope { MU_PRINT_ALL, MU_PRINT_WITHOUT_LINKS };
+void mu_node_fingerprint(const struct mu_node *node, enum mu_fingerprint_scope scope,
+                         struct mu_fingerprint *print);
+
+#endif

@@ -1,0 +1,31 @@
+/* What is known already: notice identities as ranges, so that a thousand ranks of one job or a
+ * million payloads of one origin take one entry.  Sorted and merged: one content, one layout. */
+#ifndef MU_CORE_SEEN_H
+#define MU_CORE_SEEN_H
+
+#include "core/arena.h"
+#include "core/notice.h"
+
+struct mu_seen_range {
+    uint64_t stream;
+    uint64_t first, last;
+    uint8_t kind;
+};
+
+struct mu_seen {
+    struct mu_seen_range *ranges;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+void mu_seen_init(struct mu_seen *seen, struct mu_arena *arena, uint32_t capacity);
+
+bool mu_seen_has(const struct mu_seen *seen, const struct mu_notice_id *id);
+
+/* Room to add this one?  It may need none, when it touches a range that is there. */
+bool mu_seen_fits(const struct mu_seen *seen, const struct mu_notice_id *id);
+
+/* The identity must be new, and fit. */
+void mu_seen_add(struct mu_seen *seen, const struct mu_notice_id *id);
+
+#endif

@@ -1,0 +1,57 @@
+#include "core/types.h"
+
+#include <stdlib.h>
+
+const char *mu_fault_name(enum mu_fault fault)
+{
+    switch (fault) {
+    case MU_FAULT_NONE:
+        return "none";
+    case MU_FAULT_NOTICES_FULL:
+        return "notices-full";
+    case MU_FAULT_SEEN_FULL:
+        return "seen-full";
+    case MU_FAULT_DEAD_FULL:
+        return "dead-full";
+    case MU_FAULT_LINKS_FULL:
+        return "links-full";
+    case MU_FAULT_PAYLOAD_LENGTH:
+        return "payload-length";
+    case MU_FAULT_SLOT_RANGE:
+        return "slot-range";
+    case MU_FAULT_LINK_GAP:
+        return "link-gap";
+    case MU_FAULT_LINK_ACK:
+        return "link-ack";
+    case MU_FAULT_LINK_RESUME:
+        return "link-resume";
+    }
+    abort();
+}
+
+const char *mu_fault_text(enum mu_fault fault)
+{
+    switch (fault) {
+    case MU_FAULT_NONE:
+        return "no fault";
+    case MU_FAULT_NOTICES_FULL:
+        return "more notices are held than limits.notices allows";
+    case MU_FAULT_SEEN_FULL:
+        return "more ranges of known notices than limits.seen allows";
+    case MU_FAULT_DEAD_FULL:
+        return "more dead nodes than limits.dead allows";
+    case MU_FAULT_LINKS_FULL:
+        return "more links than limits.links allows";
+    case MU_FAULT_PAYLOAD_LENGTH:
+        return "a payload is longer than limits.payload_bytes allows";
+    case MU_FAULT_SLOT_RANGE:
+        return "a slot is not below the machine's size";
+    case MU_FAULT_LINK_GAP:
+        return "a frame skipped a sequence number of its link";
+    case MU_FAULT_LINK_ACK:
+        return "a peer acknowledged a frame that was never sent";
+    case MU_FAULT_LINK_RESUME:
+        return "a peer resumes a link from a frame that was never sent or is forgotten";
+    }
+    abort();
+}

@@ -1,0 +1,75 @@
+#include "sim/mutants.h"
+
+#include "core/config.h"
+#include "sim/check_spread.h"
+#include "sim/explore_link.h"
+#include "sim/explore_spread.h"
+
+#include <string.h>
+
+const struct sim_mutant sim_mutants[] = {
+    {"no-redundant-edges", "redundant edges are never served", MU_BROKEN_NO_REDUNDANT},
+    {"no-duplicate-check", "every copy is delivered", MU_BROKEN_NO_DUP_CHECK},
+    {"no-replacement", "a dead neighbour's edge leads nowhere", MU_BROKEN_NO_REPLACE},
+    {"no-resend", "a replacement gets only what comes later", MU_BROKEN_NO_RESEND},
+    {"link-forgets", "a reconnect starts the link from nothing", MU_BROKEN_LINK_FORGETS},
+    {"fence-relayed", "a relayed notice is dropped because its root is dead",
+     MU_BROKEN_FENCE_RELAYED},
+};
+
+const size_t sim_mutant_count = sizeof sim_mutants / sizeof sim_mutants[0];
+
+const struct sim_mutant *sim_mutant_find(const char *name)
+{
+    for (size_t i = 0; i < sim_mutant_count; i++)
+        if (strcmp(sim_mutants[i].name, name) == 0)
+            return &sim_mutants[i];
+    return NULL;
+}
+
+static void note_explore(const struct explore_result *found, const char *by,
+                         struct sim_mutant_result *result)
+{
+    if (found->violations == 0)
+        return;
+    result->caught = true;
+    result->by = by;
+    memcpy(result->law, found->law, sizeof result->law);
+    memcpy(result->message, found->message, sizeof result->message);
+    result->trace_length = found->trace_length;
+}
+
+void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *result)
+{
+    memset(result, 0, sizeof *result);
+    struct explore_options options = {.seconds_max = 20, .memory_bytes = 1ull << 30};
+    struct explore_result found;
+
+    struct explore_link link = {.posts = 2, .resets = 2, .window = 2, .broken_rules = mutant->rule};
+    explore_link(&link, &options, &found);
+    result->nodes = 2;
+    note_explore(&found, "explore link", result);
+    for (uint32_t nodes = 2; !result->caught && nodes <= 4; nodes++) {
+        struct explore_spread spread = {
+            .nodes = nodes, .crashes = nodes - 1, .posts = 1, .broken_rules = mutant->rule};
+        explore_spread(&spread, &options, &found);
+        result->nodes = nodes;
+        note_explore(&found, "explore spread", result);
+    }
+    if (result->caught)
+        return;
+
+    struct sim_check check = {.nodes_first = 2,
+                              .nodes_last = 64,
+                              .seeds_first = 1,
+                              .seeds_last = 5000,
+                              .broken_rules = mutant->rule};
+    struct sim_check_result seen;
+    sim_check_spread(&check, true, &seen);
+    result->caught = seen.violations > 0;
+    result->by = "check spread";
+    result->seed = seen.seed;
+    result->nodes = seen.nodes;
+    memcpy(result->law, seen.law, sizeof result->law);
+    memcpy(result->message, seen.message, sizeof result->message);
+}

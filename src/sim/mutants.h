@@ -1,0 +1,34 @@
+/* Rules broken on purpose, one at a time: a checker that misses one is too weak. */
+#ifndef MU_SIM_MUTANTS_H
+#define MU_SIM_MUTANTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sim_mutant {
+    const char *name;  /* as on the command line */
+    const char *about; /* what is broken */
+    uint32_t rule;     /* enum mu_broken_rule */
+};
+
+extern const struct sim_mutant sim_mutants[];
+extern const size_t sim_mutant_count;
+
+/* NULL when there is none of that name. */
+const struct sim_mutant *sim_mutant_find(const char *name);
+
+struct sim_mutant_result {
+    bool caught;
+    const char *by; /* "check spread", "explore spread", "explore link" */
+    char law[16];
+    char message[256];
+    uint64_t seed; /* of check; 0 for explore */
+    uint32_t nodes;
+    uint32_t trace_length; /* of explore */
+};
+
+/* Tries the explorers first, since they give the shortest trace, then random worlds. */
+void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *result);
+
+#endif

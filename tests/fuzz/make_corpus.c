@@ -1,0 +1,157 @@
+/* Writes the first inputs for the fuzz targets.  'make fuzz' adds what it finds to the same
+ * folders.
+ *
+ *     gcc -Isrc tests/fuzz/make_corpus.c src/wire/[a-z]*.c src/core/[a-z]*.c -o build/make_corpus
+ *     build/make_corpus tests/fuzz/corpus */
+#include "../unit/test_wire_random.h"
+
+#include "core/node.h"
+#include "wire/record.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static const char *corpus;
+
+static void save(const char *target, int number, const struct mu_writer *writer)
+{
+    char path[4096];
+    assert(!writer->full);
+    snprintf(path, sizeof path, "%s/%s", corpus, target);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/%s/seed-%02d", corpus, target, number);
+    FILE *file = fopen(path, "wb");
+    bool good = file != NULL && fwrite(writer->bytes, 1, writer->used, file) == writer->used;
+    if (!good || fclose(file) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
+
+static uint8_t buffer[1 << 17];
+
+static void make_frame(int number)
+{
+    struct random r = {.state = (uint64_t)number, .slots = MU_SIZE_MAX, .small = number % 2 == 0};
+    struct mu_writer writer;
+    mu_writer_init(&writer, buffer, sizeof buffer);
+    do {
+        struct mu_message message = random_message(&r);
+        if (message.type == MU_MESSAGE_NOTICE && message.frame.notice.length > 64)
+            message.frame.notice.length = 64; /* long inputs are slow and find nothing more */
+        mu_wire_encode(&writer, &message);
+    } while (number % 4 == 0 && writer.used < 200);
+    save("frame", number, &writer);
+}
+
+/* Choices, then what they are read from. */
+static void make_bytes(int number)
+{
+    struct random r = {.state = (uint64_t)number};
+    struct mu_writer writer;
+    mu_writer_init(&writer, buffer, sizeof buffer);
+    mu_write_u8(&writer, 12);
+    for (int i = 0; i < 12; i++)
+        mu_write_u8(&writer, number % 2 == 0 ? 5 : (uint8_t)random_u64(&r));
+    for (int i = 0; i < 12; i++)
+        mu_write_varint(&writer, random_u64(&r) >> random_below(&r, 64));
+    save("bytes", number, &writer);
+}
+
+/* ---- recordings: a node whose neighbours mostly keep to the rules ---- */
+
+struct life {
+    struct random r;
+    struct mu_node *node;
+    struct mu_update update;
+    struct mu_writer writer;
+    struct mu_record_state state;
+    struct mu_fingerprint digest;
+};
+
+static void happen(struct life *life, const struct mu_event *event)
+{
+    mu_node_step(life->node, event, &life->update);
+    mu_record_digest_step(&life->digest, event, &life->update);
+    assert(mu_record_encode_event(&life->state, &life->writer, event).error == MU_RECORD_OK);
+}
+
+/* Puts right what chance cannot: numbers that continue a link. */
+static void repair(struct life *life, struct mu_event *event, struct mu_frame *frame)
+{
+    mu_slot peer = event->type == MU_EVENT_RECV ? event->recv.from : event->link_up.peer;
+    struct mu_link *link = mu_links_find(&life->node->links, peer);
+    uint64_t sent = link == NULL ? 0 : link->sent;
+    uint64_t pending = link == NULL ? 0 : link->pending;
+    uint64_t has = sent - pending + random_below(&life->r, pending + 1);
+    if (event->type == MU_EVENT_LINK_UP)
+        event->link_up.peer_has = has;
+    if (event->type != MU_EVENT_RECV)
+        return;
+    frame->ack = has;
+    if (frame->type == MU_FRAME_NOTICE)
+        frame->sequence = mu_node_link_has(life->node, peer) + 1;
+}
+
+static void live(struct life *life, int events)
+{
+    struct mu_event event = {.type = MU_EVENT_START, .start = {random_below(&life->r, 2) == 0}};
+    struct mu_frame frame;
+    struct mu_notice notice;
+    for (int i = 0; i < events; i++) {
+        happen(life, &event);
+        event = random_event(&life->r, event.now_ns, &frame, &notice);
+        if (event.type == MU_EVENT_TIMEOUT) /* late enough for it */
+            event.now_ns += random_below(&life->r, 2) * 2000 * 1000;
+        if (random_below(&life->r, 16) > 0)
+            repair(life, &event, &frame);
+    }
+}
+
+/* Capacities are narrow, so that each is run over by some. */
+static void make_recording(int number)
+{
+    static const uint32_t sizes[] = {8, 16, 5, 32, 16, 2, 8, 1};
+    uint32_t size = sizes[number % 8];
+    struct life life = {.r = {.state = (uint64_t)number, .slots = size, .small = true}};
+    struct mu_config config;
+    mu_config_default(&config, size, (mu_slot)number % size);
+    config.retain_ns = 3000 * 1000;
+    config.limits = (struct mu_limits){.links = mu_graph_edges(size) + (uint32_t)(number % 5 == 0),
+                                       .dead = 2 + (uint32_t)number % 7,
+                                       .seen = 4 + (uint32_t)number,
+                                       .notices = (uint16_t)(4 + number),
+                                       .payload_bytes = (uint16_t)(number % 2 == 0 ? 4 : 32),
+                                       .window = (uint16_t)(1 + number % 5)};
+    config.limits.links += config.limits.links == 0;
+    size_t bytes = mu_node_bytes(&config);
+    life.node = mu_node_init(aligned_alloc(64, bytes), bytes, &config);
+    life.update.capacity = mu_node_effects_max(&config);
+    life.update.effects = malloc(life.update.capacity * sizeof *life.update.effects);
+    mu_fingerprint_init(&life.digest);
+    mu_writer_init(&life.writer, buffer, sizeof buffer);
+    assert(mu_record_encode_header(&life.writer, &config).error == MU_RECORD_OK);
+    live(&life, 8 + 4 * number);
+    mu_record_encode_end(&life.state, &life.writer, &life.digest);
+    save("record", number, &life.writer);
+    free(life.node);
+    free(life.update.effects);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: make_corpus FOLDER\n");
+        return 2;
+    }
+    corpus = argv[1];
+    mkdir(corpus, 0777);
+    for (int number = 0; number < 24; number++) {
+        make_frame(number);
+        make_bytes(number);
+        make_recording(number);
+    }
+    return 0;
+}
