@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/output.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@ int main(int argc, char **argv)
         printf("muster %s\n", MUSTER_VERSION);
         return 0;
     }
-    return cli_dispatch("muster", "muster takes the roll of a parallel machine.", commands,
-                        sizeof commands / sizeof commands[0], argc, argv);
+    int code = cli_dispatch("muster", "muster takes the roll of a parallel machine.", commands,
+                            sizeof commands / sizeof commands[0], argc, argv);
+    return output_ok() || code != 0 ? code : 1;
 }

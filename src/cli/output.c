@@ -1,9 +1,26 @@
 #include "cli/output.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
+
+FILE *output_trace(bool wanted, bool json)
+{
+    if (!wanted)
+        return NULL;
+    return json ? stderr : stdout;
+}
+
+bool output_ok(void)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return true;
+    fprintf(stderr, "muster: standard output cannot be written: %s\n", strerror(errno));
+    return false;
+}
 
 void output_json(json_t *object)
 {

@@ -7,6 +7,12 @@
 #include <jansson.h>
 #include <stdio.h>
 
+/* Where a trace goes: standard output, or beside it when that is for JSON; NULL: not wanted. */
+FILE *output_trace(bool wanted, bool json);
+
+/* Has all of standard output been written?  Says so when not. */
+bool output_ok(void);
+
 /* One JSON object on one line; takes it over. */
 void output_json(json_t *object);
 

@@ -32,16 +32,17 @@ static void print_json(const struct sim_check_result *result)
     output_json(object);
 }
 
-static void print_words(const struct sim_check_result *result)
+static void print_words(const struct sim_check_result *result, const char *mutant)
 {
     printf("%llu runs, %llu crashes, %llu events: %llu violations\n",
            (unsigned long long)result->runs, (unsigned long long)result->crashes,
            (unsigned long long)result->events, (unsigned long long)result->violations);
     if (result->violations > 0)
         printf("first: seed %llu (%u nodes), step %llu: %s is broken: %s\n"
-               "see it: muster sim check spread --nodes %u --seeds %llu --trace\n",
+               "see it: muster sim check spread --nodes %u --seeds %llu --trace%s%s\n",
                (unsigned long long)result->seed, result->nodes, (unsigned long long)result->step,
-               result->law, result->message, result->nodes, (unsigned long long)result->seed);
+               result->law, result->message, result->nodes, (unsigned long long)result->seed,
+               mutant == NULL ? "" : " --mutant ", mutant == NULL ? "" : mutant);
 }
 
 int cmd_sim_check(int argc, char **argv)
@@ -64,9 +65,10 @@ int cmd_sim_check(int argc, char **argv)
         "Every law is checked in each.  Exit 1 on a violation.",
         "spread", args, sizeof args / sizeof args[0]};
     const char *what = args_parse(&command, argc, argv);
-    if (what == NULL || strcmp(what, "spread") != 0)
-        args_fail(&command, "'%s' is not something to check; there is: spread",
-                  what == NULL ? "" : what);
+    if (what == NULL)
+        args_fail(&command, "nothing to check was named; there is: spread");
+    if (strcmp(what, "spread") != 0)
+        args_fail(&command, "'%s' is not something to check; there is: spread", what);
     const struct sim_mutant *mutant = NULL;
     if (mutant_name != NULL && (mutant = sim_mutant_find(mutant_name)) == NULL)
         args_fail(&command, "--mutant '%s' is unknown", mutant_name);
@@ -82,13 +84,13 @@ int cmd_sim_check(int argc, char **argv)
         args_fail(&command, "--trace needs one seed, but --seeds is %llu:%llu",
                   (unsigned long long)seeds[0], (unsigned long long)seeds[1]);
     if (trace)
-        sim_check_spread_one(&check, seeds[0], stdout, &result);
+        sim_check_spread_one(&check, seeds[0], output_trace(trace, json), &result);
     else
         sim_check_spread(&check, false, &result);
     output_progress_end();
     if (json)
         print_json(&result);
     else
-        print_words(&result);
+        print_words(&result, mutant_name);
     return result.violations > 0 ? 1 : 0;
 }

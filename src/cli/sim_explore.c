@@ -43,7 +43,7 @@ int cmd_sim_explore(int argc, char **argv)
 {
     uint64_t nodes = 3, crashes = 1, posts = 1, resets = 2, window = 2;
     uint64_t seconds = 600, memory_gib = 12;
-    bool json = false;
+    bool json = false, root_at_dead = false;
     const char *mutant_name = NULL;
     const struct arg args[] = {
         {"nodes", ARG_NUMBER, &nodes, 2, EXPLORE_SPREAD_NODES_MAX, "N", "spread: nodes (3)"},
@@ -51,6 +51,8 @@ int cmd_sim_explore(int argc, char **argv)
          "spread: crashes at the most, below --nodes (1)"},
         {"posts", ARG_NUMBER, &posts, 0, EXPLORE_LINK_POSTS_MAX, "P",
          "spread: nodes with a payload; link: payloads a node (1)"},
+        {"root-at-dead", ARG_FLAG, &root_at_dead, 0, 0, NULL,
+         "spread: the tree of a death hangs from the dead node"},
         {"resets", ARG_NUMBER, &resets, 0, EXPLORE_LINK_RESETS_MAX, "R", "link: resets (2)"},
         {"window", ARG_NUMBER, &window, 1, 8, "W", "link: frames on their way (2)"},
         {"mutant", ARG_TEXT, &mutant_name, 0, 0, "NAME", "with a rule broken (see sim mutants)"},
@@ -67,9 +69,10 @@ int cmd_sim_explore(int argc, char **argv)
         "spread|link", args, sizeof args / sizeof args[0]};
     const char *what = args_parse(&command, argc, argv);
     bool is_spread = what != NULL && strcmp(what, "spread") == 0;
-    if (!is_spread && (what == NULL || strcmp(what, "link") != 0))
-        args_fail(&command, "'%s' is not something to explore; there are: spread, link",
-                  what == NULL ? "" : what);
+    if (what == NULL)
+        args_fail(&command, "nothing to explore was named; there are: spread, link");
+    if (!is_spread && strcmp(what, "link") != 0)
+        args_fail(&command, "'%s' is not something to explore; there are: spread, link", what);
     if (is_spread && crashes >= nodes)
         args_fail(&command, "--crashes is %llu, but must be below --nodes, %llu",
                   (unsigned long long)crashes, (unsigned long long)nodes);
@@ -90,6 +93,7 @@ int cmd_sim_explore(int argc, char **argv)
         struct explore_spread spread = {.nodes = (uint32_t)nodes,
                                         .crashes = (uint32_t)crashes,
                                         .posts = (uint32_t)posts,
+                                        .root_at_dead = root_at_dead,
                                         .broken_rules = broken_rules};
         explore_spread(&spread, &options, &result);
     } else {

@@ -19,7 +19,7 @@ int cmd_sim_replay(int argc, char **argv)
     if (path == NULL)
         args_fail(&command, "no FILE to replay");
     struct sim_replay_result result;
-    sim_replay(path, trace ? stdout : NULL, &result);
+    sim_replay(path, output_trace(trace, json), &result);
     if (result.error[0] != '\0') {
         fprintf(stderr, "muster sim replay: %s\n", result.error);
         return CLI_EXIT_USAGE;

@@ -91,25 +91,26 @@ int cmd_sim_spread(int argc, char **argv)
     struct sim_run_spread run = {.nodes = (uint32_t)nodes,
                                  .seed = seed,
                                  .node_dies = strcmp(kill, "node") == 0,
-                                 .trace = trace ? stdout : NULL,
-                                 .progress = progress};
+                                 .trace = output_trace(trace, json),
+                                 .progress = picture ? NULL : progress};
     if (run.node_dies && nodes < 2)
         args_fail(&command, "--kill node needs --nodes of at least 2, to leave a survivor");
-    if (picture) {
-        sim_picture_spread(stdout, &run, isatty(STDOUT_FILENO) != 0);
-        return 0;
-    }
+    if (picture && (json || trace || record != NULL))
+        args_fail(&command, "--picture goes with neither --json, --trace nor --record");
     struct sim_recorder recorder;
     if (record != NULL) {
         start_recorder(&command, record, record_node, &run, &recorder);
         run.recorder = &recorder;
     }
     struct sim_run_spread_result result;
-    sim_run_spread(&run, &result, NULL);
+    if (picture)
+        sim_picture_spread(stdout, &run, isatty(STDOUT_FILENO) != 0, &result);
+    else
+        sim_run_spread(&run, &result, NULL);
     output_progress_end();
     if (json)
         print_json(&run, &result);
-    else
+    else if (!picture)
         print_words(&run, &result);
     if (record != NULL && (!sim_record_end(&recorder) || fclose(recorder.to) != 0)) {
         fprintf(stderr, "muster sim spread: %s: %s\n", record, strerror(errno));

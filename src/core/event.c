@@ -18,3 +18,10 @@ void mu_update_fault(struct mu_update *update, enum mu_fault fault, mu_slot peer
     effect->fault = fault;
     effect->peer = peer;
 }
+
+void mu_update_close(struct mu_update *update, enum mu_close_reason reason, mu_slot peer)
+{
+    struct mu_effect *effect = mu_update_add(update, MU_DO_CLOSE);
+    effect->reason = reason;
+    effect->peer = peer;
+}

@@ -30,13 +30,15 @@ enum mu_event_type {
     MU_EVENT_VERDICT, /* a death seen here: by the detector, the watcher of processes, an operator
                        */
     MU_EVENT_POST,    /* somebody here has a payload for everybody */
+    MU_EVENT_FORGET,  /* a stream of notices is over: no more news of it will come */
 };
 
 /* The deadlines of a node.  The driver fires each by its own; a firing handles one item. */
 enum mu_timer {
-    MU_TIMER_ACK = 0,   /* acknowledgements that found no frame to ride on */
-    MU_TIMER_REDUNDANT, /* redundant edges of a notice */
-    MU_TIMER_RETAIN,    /* a payload that everybody has may be dropped */
+    MU_TIMER_ACK = 0, /* acknowledgements that found no frame to ride on */
+    MU_TIMER_ONWARD,  /* redundant edges onward of a notice */
+    MU_TIMER_BACK,    /* redundant edges back */
+    MU_TIMER_RETAIN,  /* a notice that everybody has may be dropped */
     MU_TIMERS,
 };
 
@@ -73,6 +75,12 @@ struct mu_event {
             const uint8_t *payload;
             uint16_t length;
         } post;
+        /* What is known of it takes no more memory.  To be said longer than retain_ns after the
+         * last notice of the stream: a copy that comes later still would count as news. */
+        struct {
+            uint8_t kind; /* enum mu_notice_kind, not NODE_DEAD */
+            uint64_t stream;
+        } forget;
     };
 };
 
@@ -88,13 +96,24 @@ enum mu_effect_type {
     MU_DO_FAULT,
 };
 
+/* Why a connection is dropped: what the driver tells the other side. */
+enum mu_close_reason {
+    MU_CLOSE_DEAD = 1, /* that incarnation was declared dead: should it live, it must know */
+    MU_CLOSE_RULE,     /* it broke a rule of the link; the fault before says which */
+    MU_CLOSE_FULL,     /* no room here, neither for the link nor for what it carries */
+    MU_CLOSE_RETURNED, /* a new incarnation of a node whose death is not known here yet */
+};
+
 /* Pointers inside an effect are valid until the next step of the same node. */
 struct mu_effect {
     enum mu_effect_type type;
     mu_slot peer;
-    enum mu_fault fault;
-    struct mu_frame frame;   /* SEND */
-    struct mu_notice notice; /* DELIVER, FENCED */
+    enum mu_fault fault;         /* FAULT */
+    enum mu_close_reason reason; /* CLOSE */
+    union {
+        struct mu_frame frame;   /* SEND */
+        struct mu_notice notice; /* DELIVER, FENCED */
+    };
 };
 
 struct mu_update {
@@ -108,5 +127,6 @@ struct mu_update {
 struct mu_effect *mu_update_add(struct mu_update *update, enum mu_effect_type type);
 
 void mu_update_fault(struct mu_update *update, enum mu_fault fault, mu_slot peer);
+void mu_update_close(struct mu_update *update, enum mu_close_reason reason, mu_slot peer);
 
 #endif

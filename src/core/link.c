@@ -49,7 +49,6 @@ struct mu_link *mu_links_get(struct mu_links *links, mu_slot peer)
 
 void mu_links_remove(struct mu_links *links, struct mu_link *link)
 {
-    assert(link->pending == 0);
     memset(link, 0, sizeof *link);
     link->peer = MU_SLOT_NONE;
     links->unused++;
@@ -89,27 +88,27 @@ void mu_link_stamp(struct mu_link *link, uint16_t i, struct mu_frame *frame)
     link->owed = 0;
 }
 
-uint16_t mu_link_acked(const struct mu_link *link, uint64_t ack, enum mu_fault *fault)
+bool mu_links_carry(const struct mu_links *links, mu_body body)
+{
+    for (uint32_t i = 0; i < links->count; i++)
+        for (uint16_t k = 0; k < links->at[i].pending; k++)
+            if (mu_link_pending_at(links, &links->at[i], k) == body)
+                return true;
+    return false;
+}
+
+uint16_t mu_link_trim(struct mu_links *links, struct mu_link *link, uint64_t ack,
+                      enum mu_fault *fault)
 {
     uint64_t oldest = link->sent - link->pending;
     if (ack > link->sent)
         *fault = MU_FAULT_LINK_ACK;
     if (ack > link->sent || ack <= oldest)
         return 0;
-    return (uint16_t)(ack - oldest);
-}
-
-mu_body mu_link_pop(struct mu_links *links, struct mu_link *link)
-{
-    mu_body body = mu_link_pending_at(links, link, 0);
-    link->head = (uint16_t)((link->head + 1) % links->window);
-    link->pending--;
-    return body;
-}
-
-mu_body mu_link_drop_pending(struct mu_links *links, struct mu_link *link)
-{
-    return link->pending == 0 ? MU_BODY_NONE : mu_link_pop(links, link);
+    uint16_t covered = (uint16_t)(ack - oldest);
+    link->head = (uint16_t)((link->head + covered) % links->window);
+    link->pending -= covered;
+    return covered;
 }
 
 bool mu_link_accept(struct mu_links *links, struct mu_link *link, uint64_t sequence,

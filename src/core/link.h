@@ -31,12 +31,12 @@ struct mu_link {
 
 struct mu_links {
     struct mu_link *at;
-    mu_body *rings;  /* 'window' entries a link */
-    uint32_t count;  /* entries that have ever been in use */
-    uint32_t unused; /* of these, given back */
+    mu_body *rings;      /* 'window' entries a link */
+    uint64_t ack_due_ns; /* MU_NEVER: nothing is owed */
+    uint32_t count;      /* entries that have ever been in use */
+    uint32_t unused;     /* of these, given back */
     uint32_t capacity;
     uint16_t window;
-    uint64_t ack_due_ns; /* MU_NEVER: nothing is owed */
     uint64_t ack_delay_ns;
     uint64_t repeats; /* frames dropped because they were there already */
 };
@@ -50,8 +50,11 @@ struct mu_link *mu_links_find(struct mu_links *links, mu_slot peer);
 /* The same, made when there is none; NULL when all entries are in use. */
 struct mu_link *mu_links_get(struct mu_links *links, mu_slot peer);
 
-/* Gives the entry back.  Its ring must have been emptied with mu_link_drop_pending(). */
+/* Gives the entry back, with all that is pending on it. */
 void mu_links_remove(struct mu_links *links, struct mu_link *link);
+
+/* Does any link still keep a frame with this body? */
+bool mu_links_carry(const struct mu_links *links, mu_body body);
 
 bool mu_link_has_room(const struct mu_links *links, const struct mu_link *link);
 
@@ -65,16 +68,10 @@ mu_body mu_link_pending_at(const struct mu_links *links, const struct mu_link *l
 /* Fills sequence and ack of the i-th pending frame, which is about to be sent. */
 void mu_link_stamp(struct mu_link *link, uint16_t i, struct mu_frame *frame);
 
-/* The peer has everything up to 'ack'.  Returns how many of the oldest pending frames that covers:
- * the caller takes as many off with mu_link_pop().  An old acknowledgement covers none; one for
- * what was never sent covers none and sets *fault. */
-uint16_t mu_link_acked(const struct mu_link *link, uint64_t ack, enum mu_fault *fault);
-
-/* Takes the oldest pending frame off the ring. */
-mu_body mu_link_pop(struct mu_links *links, struct mu_link *link);
-
-/* The same until the ring is empty, then MU_BODY_NONE. */
-mu_body mu_link_drop_pending(struct mu_links *links, struct mu_link *link);
+/* The peer has everything up to 'ack': takes that off the ring.  Returns how many frames that were;
+ * none for an old acknowledgement, and none with *fault set for one of what was never sent. */
+uint16_t mu_link_trim(struct mu_links *links, struct mu_link *link, uint64_t ack,
+                      enum mu_fault *fault);
 
 /* A numbered frame came in: is it the next one?  False for a repeat; *fault is set for a gap. */
 bool mu_link_accept(struct mu_links *links, struct mu_link *link, uint64_t sequence,

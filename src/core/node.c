@@ -38,28 +38,32 @@ struct mu_node *mu_node_init(void *memory, size_t bytes, const struct mu_config 
 
 uint32_t mu_node_effects_max(const struct mu_config *config)
 {
-    const struct mu_limits *limits = &config->limits;
-    /* A full ring on every link, an acknowledgement and an opening on each, and a few of the rest:
-     * deliver, close, fenced, faults. */
-    return limits->links * (limits->window + 2u) + 8;
+    /* A full ring on every edge, an opening on each, an acknowledgement on every link, and a few of
+     * the rest: deliver, close, fenced, faults. */
+    uint32_t edges = mu_graph_edges(config->size);
+    return edges * (config->limits.window + 1u) + config->limits.links + 8;
 }
 
 /* ---- deaths: one door, whether seen or heard ---- */
 
 static bool is_broken(const struct mu_node *node, enum mu_broken_rule rule)
 {
-    return (node->config.broken_rules & rule) != 0;
+    return (node->spread.broken_rules & rule) != 0;
 }
 
 static void cut(struct mu_node *node, mu_slot slot, struct mu_update *update)
 {
     struct mu_link *link = mu_links_find(&node->links, slot);
-    if (link == NULL)
+    if (link == NULL || is_broken(node, MU_BROKEN_NO_FENCE))
         return;
-    for (mu_body body; (body = mu_link_drop_pending(&node->links, link)) != MU_BODY_NONE;)
-        mu_spread_release(&node->spread, body);
     mu_links_remove(&node->links, link);
-    mu_update_add(update, MU_DO_CLOSE)->peer = slot;
+    mu_update_close(update, MU_CLOSE_DEAD, slot);
+}
+
+static bool is_own_death(const struct mu_node *node, const struct mu_notice_id *id)
+{
+    return id->kind == MU_NOTICE_NODE_DEAD && id->index == node->spread.self &&
+           id->stream >= node->config.incarnation;
 }
 
 /* Heard before?  Most copies are of something that is still held. */
@@ -69,96 +73,118 @@ static bool is_known(struct mu_node *node, const struct mu_notice_id *id, mu_slo
         return true;
     if (id->kind == MU_NOTICE_NODE_DEAD)
         return mu_dead_has(&node->dead, (mu_slot)id->index, (uint32_t)id->stream);
-    return mu_seen_has(&node->seen, id);
+    return mu_seen_has(&node->seen, id) && !is_broken(node, MU_BROKEN_NO_SEEN);
 }
 
-/* Is there something that the news breaks? */
-static enum mu_fault check(const struct mu_node *node, const struct mu_notice *notice)
+static enum mu_fault check_shape(const struct mu_node *node, const struct mu_notice *notice)
 {
     const struct mu_notice_id *id = &notice->id;
-    if (notice->root >= node->config.size)
+    uint32_t size = node->spread.size;
+    if (notice->root >= size || (id->kind == MU_NOTICE_NODE_DEAD && id->index >= size) ||
+        (id->kind == MU_NOTICE_PAYLOAD && id->stream >> 32 >= size))
         return MU_FAULT_SLOT_RANGE;
-    if (id->kind == MU_NOTICE_NODE_DEAD && id->index >= node->config.size)
-        return MU_FAULT_SLOT_RANGE;
-    if (notice->length > node->config.limits.payload_bytes)
+    if (notice->length > node->spread.payload_bytes)
         return MU_FAULT_PAYLOAD_LENGTH;
     return MU_FAULT_NONE;
 }
 
 static enum mu_fault check_room(const struct mu_node *node, const struct mu_notice_id *id)
 {
+    if (is_own_death(node, id))
+        return MU_FAULT_NONE;
+    if (id->kind == MU_NOTICE_NODE_DEAD) {
+        bool fits = mu_dead_fits(&node->dead, (mu_slot)id->index) &&
+                    node->spread.deaths < node->config.limits.dead;
+        return fits ? MU_FAULT_NONE : MU_FAULT_DEAD_FULL;
+    }
     if (!mu_spread_has_room(&node->spread))
         return MU_FAULT_NOTICES_FULL;
-    if (id->kind == MU_NOTICE_NODE_DEAD)
-        return mu_dead_fits(&node->dead, (mu_slot)id->index) ? MU_FAULT_NONE : MU_FAULT_DEAD_FULL;
     return mu_seen_fits(&node->seen, id) ? MU_FAULT_NONE : MU_FAULT_SEEN_FULL;
 }
 
-static void fence_self(struct mu_node *node, const struct mu_notice *notice,
-                       struct mu_update *update)
+static bool is_for_lack_of_room(enum mu_fault fault)
 {
-    node->fenced = true;
-    mu_update_add(update, MU_DO_FENCED)->notice = *notice;
+    return fault == MU_FAULT_DEAD_FULL || fault == MU_FAULT_NOTICES_FULL ||
+           fault == MU_FAULT_SEEN_FULL;
 }
 
-/* Order: mark dead, cut, forward the notice, mend. */
+/* Is it news, and can it be taken? */
+static enum mu_fault judge(struct mu_node *node, const struct mu_notice *notice, mu_slot from,
+                           bool *is_news)
+{
+    *is_news = false;
+    enum mu_fault fault = check_shape(node, notice);
+    if (fault != MU_FAULT_NONE)
+        return fault;
+    if (is_known(node, &notice->id, from))
+        return MU_FAULT_NONE; /* every edge of the graph may repeat the news */
+    *is_news = true;
+    return check_room(node, &notice->id);
+}
+
+/* Order: mark dead, cut, forward the notice, send to the replacements what they may lack. */
 static void learn_node_dead(struct mu_node *node, const struct mu_notice *notice, mu_slot from,
                             struct mu_update *update)
 {
     mu_slot slot = (mu_slot)notice->id.index;
+    uint64_t fresh;
     mu_dead_add(&node->dead, slot, (uint32_t)notice->id.stream);
     cut(node, slot, update);
-    enum mu_fault fault = mu_spread_mend(&node->spread, update);
+    enum mu_fault fault = mu_spread_mend(&node->spread, &fresh, update);
     if (fault != MU_FAULT_NONE)
         mu_update_fault(update, fault, slot);
     mu_spread_learn(&node->spread, notice, from, node->now_ns, update);
-    mu_spread_resend(&node->spread, node->now_ns, update);
+    mu_spread_resend(&node->spread, fresh, node->now_ns, update);
 }
 
-/* Everything that anybody learns comes through here.  'from' is MU_SLOT_NONE when seen here. */
-static void learn(struct mu_node *node, const struct mu_notice *notice, mu_slot from,
+/* Everything that anybody learns comes through here, after judge().  'from' is MU_SLOT_NONE when it
+ * was seen here. */
+static void learn(struct mu_node *node, const struct mu_notice *notice, mu_slot from, bool is_news,
                   struct mu_update *update)
 {
-    const struct mu_notice_id *id = &notice->id;
-    enum mu_fault fault = check(node, notice);
-    if (fault == MU_FAULT_NONE && is_known(node, id, from)) {
+    if (!is_news) {
         if (is_broken(node, MU_BROKEN_NO_DUP_CHECK))
             mu_update_add(update, MU_DO_DELIVER)->notice = *notice;
-        return; /* every edge of the graph may repeat the news */
-    }
-    if (fault == MU_FAULT_NONE)
-        fault = check_room(node, id);
-    if (fault != MU_FAULT_NONE) {
-        mu_update_fault(update, fault, from);
-        return;
-    }
-    if (id->kind != MU_NOTICE_NODE_DEAD) {
-        mu_seen_add(&node->seen, id);
-        mu_spread_learn(&node->spread, notice, from, node->now_ns, update);
-    } else if (id->index == node->config.self && id->stream >= node->config.incarnation) {
-        fence_self(node, notice, update);
-    } else {
+    } else if (is_own_death(node, &notice->id)) {
+        node->fenced = true;
+        mu_update_add(update, MU_DO_FENCED)->notice = *notice;
+    } else if (notice->id.kind == MU_NOTICE_NODE_DEAD) {
         learn_node_dead(node, notice, from, update);
+    } else {
+        if (!mu_seen_has(&node->seen, &notice->id)) /* always, unless a rule is broken */
+            mu_seen_add(&node->seen, &notice->id);
+        mu_spread_learn(&node->spread, notice, from, node->now_ns, update);
     }
+}
+
+/* Something was seen here.  Returns whether it could be taken. */
+static bool see(struct mu_node *node, const struct mu_notice *notice, struct mu_update *update)
+{
+    bool is_news;
+    enum mu_fault fault = judge(node, notice, MU_SLOT_NONE, &is_news);
+    if (fault == MU_FAULT_NONE)
+        learn(node, notice, MU_SLOT_NONE, is_news, update);
+    else
+        mu_update_fault(update, fault, MU_SLOT_NONE);
+    return fault == MU_FAULT_NONE;
 }
 
 /* ---- frames ---- */
 
 static struct mu_link *link_to(struct mu_node *node, mu_slot peer)
 {
-    uint32_t edge = mu_spread_edge_of(&node->spread, peer);
-    if (edge < node->spread.edge_count)
-        return &node->links.at[node->spread.edges[edge].link];
+    /* Links are made in the order of the edges: almost always this is the one. */
+    uint32_t guess = mu_graph_edge_to(node->spread.size, node->spread.self, peer);
+    if (guess < node->links.count && node->links.at[guess].peer == peer)
+        return &node->links.at[guess];
     return mu_links_find(&node->links, peer);
 }
 
-/* A peer that breaks the rules of the link loses it; a reconnect resumes from what is certain. */
-static void refuse(struct mu_node *node, struct mu_link *link, enum mu_fault fault,
-                   struct mu_update *update)
+/* The link closes and, when it comes up again, resumes from what is certain. */
+static void refuse(struct mu_link *link, enum mu_fault fault, struct mu_update *update)
 {
-    (void)node;
     mu_update_fault(update, fault, link->peer);
-    mu_update_add(update, MU_DO_CLOSE)->peer = link->peer;
+    mu_update_close(update, is_for_lack_of_room(fault) ? MU_CLOSE_FULL : MU_CLOSE_RULE, link->peer);
     mu_link_down(link);
 }
 
@@ -166,38 +192,47 @@ static enum mu_fault on_ack(struct mu_node *node, struct mu_link *link, uint64_t
                             struct mu_update *update)
 {
     enum mu_fault fault = MU_FAULT_NONE;
-    uint16_t covered = mu_link_acked(link, ack, &fault);
-    for (uint16_t i = 0; i < covered; i++)
-        mu_spread_release(&node->spread, mu_link_pop(&node->links, link));
-    if (covered > 0)
+    if (mu_link_trim(&node->links, link, ack, &fault) > 0)
         mu_spread_on_room(&node->spread, link, node->now_ns, update);
     return fault;
+}
+
+/* A notice that there is no room for is not accepted: the link closes, and it comes again. */
+static enum mu_fault on_notice(struct mu_node *node, struct mu_link *link,
+                               const struct mu_frame *frame, uint64_t transit_ns,
+                               struct mu_update *update)
+{
+    struct mu_notice notice = frame->notice;
+    notice.age_ns += transit_ns;
+    enum mu_fault fault = MU_FAULT_NONE, judged = MU_FAULT_NONE;
+    bool is_news = false;
+    if (frame->sequence == link->received + 1)
+        judged = judge(node, &notice, link->peer, &is_news);
+    if (is_for_lack_of_room(judged))
+        return judged;
+    if (!mu_link_accept(&node->links, link, frame->sequence, node->now_ns, &fault))
+        return fault;
+    if (judged != MU_FAULT_NONE)
+        mu_update_fault(update, judged, link->peer);
+    else if (!is_broken(node, MU_BROKEN_FENCE_RELAYED) || !mu_dead_is_out(&node->dead, notice.root))
+        learn(node, &notice, link->peer, is_news, update);
+    return MU_FAULT_NONE;
 }
 
 static void on_recv(struct mu_node *node, const struct mu_event *event, struct mu_update *update)
 {
     mu_slot from = event->recv.from;
     const struct mu_frame *frame = event->recv.frame;
-    struct mu_link *link = from < node->config.size ? link_to(node, from) : NULL;
+    struct mu_link *link = from < node->spread.size ? link_to(node, from) : NULL;
     if (link == NULL || !link->up) {
         node->strays++; /* the fence: a dead node has no link */
         return;
     }
     enum mu_fault fault = on_ack(node, link, frame->ack, update);
-    bool is_next = false;
     if (fault == MU_FAULT_NONE && frame->type != MU_FRAME_ACK)
-        is_next = mu_link_accept(&node->links, link, frame->sequence, node->now_ns, &fault);
-    if (fault != MU_FAULT_NONE) {
-        refuse(node, link, fault, update);
-        return;
-    }
-    if (!is_next)
-        return;
-    struct mu_notice notice = frame->notice;
-    notice.age_ns += event->recv.transit_ns;
-    if (is_broken(node, MU_BROKEN_FENCE_RELAYED) && mu_dead_is_out(&node->dead, notice.root))
-        return;
-    learn(node, &notice, from, update);
+        fault = on_notice(node, link, frame, event->recv.transit_ns, update);
+    if (fault != MU_FAULT_NONE)
+        refuse(link, fault, update);
 }
 
 static void on_link_up(struct mu_node *node, const struct mu_event *event, struct mu_update *update)
@@ -209,28 +244,35 @@ static void on_link_up(struct mu_node *node, const struct mu_event *event, struc
     }
     /* Until views admit returning nodes, a slot that is out stays out. */
     if (mu_dead_is_out(&node->dead, peer)) {
-        mu_update_add(update, MU_DO_CLOSE)->peer = peer;
+        mu_update_close(update, MU_CLOSE_DEAD, peer);
         return;
     }
     struct mu_link *link = mu_links_get(&node->links, peer);
     if (link == NULL) {
         mu_update_fault(update, MU_FAULT_LINKS_FULL, peer);
-        mu_update_add(update, MU_DO_CLOSE)->peer = peer;
+        mu_update_close(update, MU_CLOSE_FULL, peer);
+        return;
+    }
+    /* Another incarnation knows nothing of what this link counts. */
+    if (link->incarnation != 0 && link->incarnation != event->link_up.incarnation) {
+        mu_update_close(update, MU_CLOSE_RETURNED, peer);
         return;
     }
     if (is_broken(node, MU_BROKEN_LINK_FORGETS)) {
-        for (mu_body body; (body = mu_link_drop_pending(&node->links, link)) != MU_BODY_NONE;)
-            mu_spread_release(&node->spread, body);
         link->sent = link->received = 0;
+        link->pending = 0;
     }
     mu_link_up(link, event->link_up.incarnation);
     uint64_t has = event->link_up.peer_has;
-    if (has > link->sent || has < link->sent - link->pending) {
-        refuse(node, link, MU_FAULT_LINK_RESUME, update);
+    enum mu_fault fault = MU_FAULT_NONE;
+    if (has < link->sent - link->pending)
+        fault = MU_FAULT_LINK_RESUME; /* it was acknowledged, and is gone */
+    else if (!is_broken(node, MU_BROKEN_RESUME_ALL))
+        mu_link_trim(&node->links, link, has, &fault);
+    if (fault != MU_FAULT_NONE) {
+        refuse(link, MU_FAULT_LINK_RESUME, update);
         return;
     }
-    for (uint64_t i = link->sent - link->pending; i < has; i++)
-        mu_spread_release(&node->spread, mu_link_pop(&node->links, link));
     for (uint16_t i = 0; i < link->pending; i++)
         mu_spread_emit(&node->spread, link, i, node->now_ns, update);
     mu_spread_on_room(&node->spread, link, node->now_ns, update);
@@ -244,7 +286,7 @@ static void on_link_down(struct mu_node *node, const struct mu_event *event,
         return; /* cut already */
     mu_link_down(link);
     bool is_edge = mu_spread_edge_of(&node->spread, link->peer) < node->spread.edge_count;
-    if ((is_edge || link->pending > 0) && !link->asked) {
+    if (is_edge && !link->asked) {
         link->asked = true;
         mu_update_add(update, MU_DO_OPEN)->peer = link->peer;
     }
@@ -268,8 +310,11 @@ static void on_timeout(struct mu_node *node, enum mu_timer timer, struct mu_upda
         if (node->links.ack_due_ns <= node->now_ns)
             mu_links_send_acks(&node->links, update);
         return;
-    case MU_TIMER_REDUNDANT:
-        mu_spread_on_redundant(&node->spread, node->now_ns, update);
+    case MU_TIMER_ONWARD:
+        mu_spread_on_onward(&node->spread, node->now_ns, update);
+        return;
+    case MU_TIMER_BACK:
+        mu_spread_on_back(&node->spread, node->now_ns, update);
         return;
     case MU_TIMER_RETAIN:
         mu_spread_on_retain(&node->spread, node->now_ns);
@@ -288,9 +333,7 @@ static void on_post(struct mu_node *node, const struct mu_event *event, struct m
         .length = event->post.length,
         .payload = event->post.payload,
     };
-    uint32_t before = update->count;
-    learn(node, &notice, MU_SLOT_NONE, update);
-    if (update->count == before || update->effects[before].type != MU_DO_FAULT)
+    if (see(node, &notice, update))
         node->posted++;
 }
 
@@ -313,10 +356,13 @@ static void dispatch(struct mu_node *node, const struct mu_event *event, struct 
         on_link_down(node, event, update);
         return;
     case MU_EVENT_VERDICT:
-        learn(node, event->verdict.notice, MU_SLOT_NONE, update);
+        see(node, event->verdict.notice, update);
         return;
     case MU_EVENT_POST:
         on_post(node, event, update);
+        return;
+    case MU_EVENT_FORGET:
+        mu_seen_forget(&node->seen, event->forget.kind, event->forget.stream);
         return;
     }
     abort();
@@ -330,11 +376,15 @@ void mu_node_step(struct mu_node *node, const struct mu_event *event, struct mu_
     update->count = 0;
     if (!node->fenced)
         dispatch(node, event, update);
-    bool runs = !node->fenced;
-    update->deadline_ns[MU_TIMER_ACK] = runs ? node->links.ack_due_ns : MU_NEVER;
-    update->deadline_ns[MU_TIMER_REDUNDANT] =
-        runs ? mu_spread_redundant_due_ns(&node->spread) : MU_NEVER;
-    update->deadline_ns[MU_TIMER_RETAIN] = runs ? mu_spread_retain_due_ns(&node->spread) : MU_NEVER;
+    if (node->fenced) {
+        for (int timer = 0; timer < MU_TIMERS; timer++)
+            update->deadline_ns[timer] = MU_NEVER;
+        return;
+    }
+    update->deadline_ns[MU_TIMER_ACK] = node->links.ack_due_ns;
+    update->deadline_ns[MU_TIMER_ONWARD] = mu_spread_onward_due_ns(&node->spread);
+    update->deadline_ns[MU_TIMER_BACK] = mu_spread_back_due_ns(&node->spread);
+    update->deadline_ns[MU_TIMER_RETAIN] = mu_spread_retain_due_ns(&node->spread);
 }
 
 uint64_t mu_node_link_has(struct mu_node *node, mu_slot peer)

@@ -91,3 +91,13 @@ void mu_seen_add(struct mu_seen *seen, const struct mu_notice_id *id)
         seen->count++;
     }
 }
+
+void mu_seen_forget(struct mu_seen *seen, uint8_t kind, uint64_t stream)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < seen->count; i++)
+        if (seen->ranges[i].kind != kind || seen->ranges[i].stream != stream)
+            seen->ranges[kept++] = seen->ranges[i];
+    memset(&seen->ranges[kept], 0, (seen->count - kept) * sizeof seen->ranges[0]);
+    seen->count = kept;
+}

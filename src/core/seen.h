@@ -25,6 +25,9 @@ bool mu_seen_has(const struct mu_seen *seen, const struct mu_notice_id *id);
 /* Room to add this one?  It may need none, when it touches a range that is there. */
 bool mu_seen_fits(const struct mu_seen *seen, const struct mu_notice_id *id);
 
+/* Drops all that is known of one stream. */
+void mu_seen_forget(struct mu_seen *seen, uint8_t kind, uint64_t stream);
+
 /* The identity must be new, and fit. */
 void mu_seen_add(struct mu_seen *seen, const struct mu_notice_id *id);
 

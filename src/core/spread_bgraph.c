@@ -68,11 +68,12 @@ void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
                     const struct mu_config *config, struct mu_links *links,
                     const struct mu_dead *dead)
 {
-    uint16_t capacity = config->limits.notices;
+    uint16_t capacity = (uint16_t)(config->limits.notices + config->limits.dead);
     uint32_t edge_count = mu_graph_edges(config->size);
     mu_body *order = mu_arena_array(arena, capacity, sizeof *order);
     struct mu_edge *edges = mu_arena_array(arena, edge_count, sizeof *edges);
     struct mu_held *held = mu_arena_array_line(arena, capacity, sizeof *held);
+    /* At least one byte: without payloads there is still a place for none. */
     uint8_t *payloads = mu_arena_array(arena, capacity, config->limits.payload_bytes + 1u);
     if (held == NULL)
         return; /* only measuring */
@@ -84,7 +85,7 @@ void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
         .redundant_wait_ns = config->redundant_wait_ns,
         .retain_ns = config->retain_ns,
         .payload_bytes = config->limits.payload_bytes,
-        .capacity = capacity,
+        .capacity = config->limits.notices,
         .await_onward = {MU_BODY_NONE, MU_BODY_NONE},
         .await_back = {MU_BODY_NONE, MU_BODY_NONE},
         .retained = {MU_BODY_NONE, MU_BODY_NONE},
@@ -118,8 +119,8 @@ static uint32_t edge_with(const struct mu_edge *edges, uint32_t count, mu_slot s
     return edge;
 }
 
-/* Finds where each edge leads now, and the link along it. */
-static enum mu_fault lay_edges(struct mu_spread *spread, struct mu_update *update)
+/* Finds where each edge leads now, and the link along it.  With links_up it is connected. */
+static enum mu_fault lay_edges(struct mu_spread *spread, bool links_up, struct mu_update *update)
 {
     enum mu_fault fault = MU_FAULT_NONE;
     for (uint32_t e = 0; e < spread->edge_count; e++) {
@@ -135,6 +136,8 @@ static enum mu_fault lay_edges(struct mu_spread *spread, struct mu_update *updat
             continue;
         }
         edge->link = (uint16_t)(link - spread->links->at);
+        if (links_up)
+            mu_link_up(link, 1);
         if (!link->up && !link->asked) {
             link->asked = true;
             mu_update_add(update, MU_DO_OPEN)->peer = slot;
@@ -145,21 +148,15 @@ static enum mu_fault lay_edges(struct mu_spread *spread, struct mu_update *updat
 
 enum mu_fault mu_spread_start(struct mu_spread *spread, bool links_up, struct mu_update *update)
 {
-    enum mu_fault fault = lay_edges(spread, update);
-    if (fault != MU_FAULT_NONE || !links_up)
-        return fault;
-    update->count = 0; /* connected already: nothing to open */
-    for (uint32_t e = 0; e < spread->edge_count; e++)
-        if (spread->edges[e].slot != MU_SLOT_NONE)
-            mu_link_up(&spread->links->at[spread->edges[e].link], 1);
-    return MU_FAULT_NONE;
+    return lay_edges(spread, links_up, update);
 }
 
-enum mu_fault mu_spread_mend(struct mu_spread *spread, struct mu_update *update)
+enum mu_fault mu_spread_mend(struct mu_spread *spread, uint64_t *fresh, struct mu_update *update)
 {
     struct mu_edge before[MU_GRAPH_EDGES_MAX];
     memcpy(before, spread->edges, spread->edge_count * sizeof before[0]);
-    enum mu_fault fault = lay_edges(spread, update);
+    enum mu_fault fault = lay_edges(spread, false, update);
+    *fresh = 0;
     /* A neighbour may be reached over another edge than before: what it has goes along. */
     uint32_t from[MU_GRAPH_EDGES_MAX];
     bool moved = false;
@@ -168,7 +165,7 @@ enum mu_fault mu_spread_mend(struct mu_spread *spread, struct mu_update *update)
         from[e] =
             slot == MU_SLOT_NONE ? spread->edge_count : edge_with(before, spread->edge_count, slot);
         if (slot != MU_SLOT_NONE && from[e] == spread->edge_count)
-            spread->fresh |= bit(e);
+            *fresh |= bit(e);
         moved = moved || slot != before[e].slot;
     }
     if (!moved)
@@ -223,7 +220,6 @@ static void send_on(struct mu_spread *spread, mu_body body, uint32_t edge, uint6
         return;
     }
     spread->held[body].done |= bit(edge);
-    spread->held[body].pending++;
     if (mu_link_push(spread->links, link, body))
         mu_spread_emit(spread, link, (uint16_t)(link->pending - 1), now_ns, update);
 }
@@ -294,12 +290,13 @@ static void serve_queue(struct mu_spread *spread, const struct mu_queue *queue, 
 
 bool mu_spread_has_room(const struct mu_spread *spread)
 {
-    return spread->free != MU_BODY_NONE;
+    return spread->count - spread->deaths < spread->capacity;
 }
 
 static mu_body hold(struct mu_spread *spread, const struct mu_notice *notice, uint64_t now_ns)
 {
     mu_body body = spread->free;
+    assert(body != MU_BODY_NONE);
     struct mu_held *held = &spread->held[body];
     spread->free = held->next;
     *held = (struct mu_held){
@@ -320,6 +317,7 @@ static mu_body hold(struct mu_spread *spread, const struct mu_notice *notice, ui
             (size_t)(spread->count - at) * sizeof spread->order[0]);
     spread->order[at] = body;
     spread->count++;
+    spread->deaths += notice->id.kind == MU_NOTICE_NODE_DEAD;
     return body;
 }
 
@@ -342,15 +340,15 @@ static void enter_spread(struct mu_spread *spread, mu_body body)
 {
     struct mu_held *held = &spread->held[body];
     held->phase = MU_HELD_SPREAD;
-    /* Deaths stay: a later neighbour must hear of them too.  They count as failures. */
-    if (held->id.kind == MU_NOTICE_PAYLOAD && spread->retain_ns != MU_NEVER)
+    /* Deaths of nodes stay: they are what a later neighbour needs to mend its own edges. */
+    if (held->id.kind != MU_NOTICE_NODE_DEAD && spread->retain_ns != MU_NEVER)
         queue_add(spread, &spread->retained, body);
 }
 
 void mu_spread_learn(struct mu_spread *spread, const struct mu_notice *notice, mu_slot from,
                      uint64_t now_ns, struct mu_update *update)
 {
-    assert(mu_spread_has_room(spread) && notice->length <= spread->payload_bytes);
+    assert(notice->length <= spread->payload_bytes);
     mu_body body = hold(spread, notice, now_ns);
     struct mu_held *held = &spread->held[body];
     if (from != MU_SLOT_NONE)
@@ -378,10 +376,9 @@ bool mu_spread_heard_again(struct mu_spread *spread, const struct mu_notice_id *
     return true;
 }
 
-void mu_spread_resend(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update)
+void mu_spread_resend(struct mu_spread *spread, uint64_t fresh, uint64_t now_ns,
+                      struct mu_update *update)
 {
-    uint64_t fresh = spread->fresh;
-    spread->fresh = 0;
     if (is_broken(spread, MU_BROKEN_NO_RESEND))
         return;
     for (uint32_t e = 0; e < spread->edge_count; e++)
@@ -415,21 +412,14 @@ static uint64_t due_ns(const struct mu_spread *spread, const struct mu_queue *qu
 
 /* Onward edges go after half the wait, edges back after the whole: of two neighbours that heard at
  * about the same time one sends and the other one saves its copy. */
-static uint64_t onward_due_ns(const struct mu_spread *spread)
+uint64_t mu_spread_onward_due_ns(const struct mu_spread *spread)
 {
     return due_ns(spread, &spread->await_onward, spread->redundant_wait_ns / 2);
 }
 
-static uint64_t back_due_ns(const struct mu_spread *spread)
+uint64_t mu_spread_back_due_ns(const struct mu_spread *spread)
 {
     return due_ns(spread, &spread->await_back, spread->redundant_wait_ns);
-}
-
-uint64_t mu_spread_redundant_due_ns(const struct mu_spread *spread)
-{
-    uint64_t onward_ns = onward_due_ns(spread);
-    uint64_t back_ns = back_due_ns(spread);
-    return onward_ns < back_ns ? onward_ns : back_ns;
 }
 
 uint64_t mu_spread_retain_due_ns(const struct mu_spread *spread)
@@ -437,35 +427,36 @@ uint64_t mu_spread_retain_due_ns(const struct mu_spread *spread)
     return due_ns(spread, &spread->retained, spread->retain_ns);
 }
 
-void mu_spread_on_redundant(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update)
+void mu_spread_on_onward(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update)
 {
-    bool onward = onward_due_ns(spread) <= back_due_ns(spread);
-    if (mu_spread_redundant_due_ns(spread) > now_ns)
+    if (mu_spread_onward_due_ns(spread) > now_ns)
         return; /* the timer was late for a deadline that is gone */
-    mu_body body = queue_take(spread, onward ? &spread->await_onward : &spread->await_back);
-    struct mu_held *held = &spread->held[body];
-    serve(spread, body, onward ? WAVE_ONWARD : WAVE_ALL, now_ns, update);
-    if (onward && !all_edges_done(spread, held)) {
-        held->phase = MU_HELD_AWAIT_BACK;
-        queue_add(spread, &spread->await_back, body);
-    } else {
+    mu_body body = queue_take(spread, &spread->await_onward);
+    serve(spread, body, WAVE_ONWARD, now_ns, update);
+    if (all_edges_done(spread, &spread->held[body])) {
         enter_spread(spread, body);
+        return;
     }
+    spread->held[body].phase = MU_HELD_AWAIT_BACK;
+    queue_add(spread, &spread->await_back, body);
+}
+
+void mu_spread_on_back(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update)
+{
+    if (mu_spread_back_due_ns(spread) > now_ns)
+        return;
+    mu_body body = queue_take(spread, &spread->await_back);
+    serve(spread, body, WAVE_ALL, now_ns, update);
+    enter_spread(spread, body);
 }
 
 /* ---- forgetting ---- */
-
-void mu_spread_release(struct mu_spread *spread, mu_body body)
-{
-    assert(spread->held[body].pending > 0);
-    spread->held[body].pending--;
-}
 
 static void forget(struct mu_spread *spread, mu_body body)
 {
     struct mu_held *held = &spread->held[body];
     uint16_t at = place_of(spread, &held->id);
-    assert(spread->order[at] == body && held->pending == 0);
+    assert(spread->order[at] == body);
     spread->count--;
     memmove(&spread->order[at], &spread->order[at + 1],
             (size_t)(spread->count - at) * sizeof spread->order[0]);
@@ -480,7 +471,8 @@ void mu_spread_on_retain(struct mu_spread *spread, uint64_t now_ns)
         return;
     mu_body body = queue_take(spread, &spread->retained);
     struct mu_held *held = &spread->held[body];
-    if (held->pending == 0 && all_edges_done(spread, held)) {
+    bool served = all_edges_done(spread, held) || is_broken(spread, MU_BROKEN_FORGET_EARLY);
+    if (served && !mu_links_carry(spread->links, body)) {
         forget(spread, body);
         return;
     }

@@ -31,9 +31,8 @@ struct mu_held {
     mu_slot root;
     uint16_t hops;
     uint16_t length;
-    uint16_t pending; /* frames on links that are not acknowledged */
-    mu_body next;     /* in the queue of its phase, or in the list of free entries */
-    uint8_t phase;    /* enum mu_held_phase */
+    mu_body next;  /* in the queue of its phase, or in the list of free entries */
+    uint8_t phase; /* enum mu_held_phase */
 };
 
 /* Where an edge leads now. */
@@ -51,18 +50,18 @@ struct mu_spread {
     uint32_t size;
     uint32_t edge_count;
     uint32_t broken_rules;
-    uint64_t redundant_wait_ns;
-    uint64_t retain_ns;
-    uint64_t duplicates; /* copies that came in after the first */
-    uint64_t fresh;      /* edges that lead to somebody new and have not been served yet */
-    uint16_t payload_bytes;
-    uint16_t capacity;
-    uint16_t count; /* entries of 'order' */
-    mu_body free;
-    struct mu_queue await_onward, await_back, retained; /* each in the order of its deadlines */
     struct mu_edge *edges;
     struct mu_held *held;
-    mu_body *order; /* held notices by identity */
+    mu_body *order;    /* held notices by identity */
+    uint16_t count;    /* entries of 'order' */
+    uint16_t deaths;   /* of these, deaths of nodes: they have room of their own */
+    uint16_t capacity; /* for the others */
+    uint16_t payload_bytes;
+    mu_body free;
+    struct mu_queue await_onward, await_back, retained;
+    uint64_t duplicates; /* copies that came in after the first */
+    uint64_t redundant_wait_ns;
+    uint64_t retain_ns;
     uint8_t *payloads;
     struct mu_links *links;
     const struct mu_dead *dead;
@@ -76,7 +75,7 @@ void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
 /* Opens a link along every edge.  With links_up they are taken to be connected. */
 enum mu_fault mu_spread_start(struct mu_spread *spread, bool links_up, struct mu_update *update);
 
-/* Room for one more notice? */
+/* Room for one more notice that is not the death of a node? */
 bool mu_spread_has_room(const struct mu_spread *spread);
 
 /* News: forwards it to tree children and orphans, delivers it, and plans the redundant edges.
@@ -87,21 +86,23 @@ void mu_spread_learn(struct mu_spread *spread, const struct mu_notice *notice, m
 /* Is it held?  Then this is one more copy, and the neighbour it came from need not be told. */
 bool mu_spread_heard_again(struct mu_spread *spread, const struct mu_notice_id *id, mu_slot from);
 
-/* The dead have changed: every edge leads to the next live slot.  Nothing is sent yet. */
-enum mu_fault mu_spread_mend(struct mu_spread *spread, struct mu_update *update);
+/* The dead have changed: every edge leads to the next live slot.  Nothing is sent yet; *fresh gets
+ * a bit for each edge that leads to somebody new. */
+enum mu_fault mu_spread_mend(struct mu_spread *spread, uint64_t *fresh, struct mu_update *update);
 
-/* Sends what edges, after mu_spread_mend(), have not carried yet. */
-void mu_spread_resend(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update);
+/* Sends over fresh edges what they have not carried yet. */
+void mu_spread_resend(struct mu_spread *spread, uint64_t fresh, uint64_t now_ns,
+                      struct mu_update *update);
 
 /* A deadline has passed; one notice is handled. */
-void mu_spread_on_redundant(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update);
+void mu_spread_on_onward(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update);
+void mu_spread_on_back(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update);
 void mu_spread_on_retain(struct mu_spread *spread, uint64_t now_ns);
 
-uint64_t mu_spread_redundant_due_ns(const struct mu_spread *spread);
+/* When these deadlines are; MU_NEVER: none. */
+uint64_t mu_spread_onward_due_ns(const struct mu_spread *spread);
+uint64_t mu_spread_back_due_ns(const struct mu_spread *spread);
 uint64_t mu_spread_retain_due_ns(const struct mu_spread *spread);
-
-/* A frame that carried this notice needs no more resending. */
-void mu_spread_release(struct mu_spread *spread, mu_body body);
 
 /* A link has room again. */
 void mu_spread_on_room(struct mu_spread *spread, struct mu_link *link, uint64_t now_ns,

@@ -193,7 +193,7 @@ static void print_trace(struct search *search)
 
 /* Deeper and deeper, until the violation that is known to exist is met. */
 static void find_shortest(struct explore_model *model, const struct explore_options *options,
-                          struct explore_result *result)
+                          double start_s, struct explore_result *result)
 {
     void *start = sim_calloc(1, model->state_bytes);
     memcpy(start, model->state, model->state_bytes);
@@ -201,6 +201,7 @@ static void find_shortest(struct explore_model *model, const struct explore_opti
         struct explore_result found = {0};
         struct search search;
         search_init(&search, model, options, &found);
+        search.start_s = start_s;
         search.limit = limit;
         search.shortest = true;
         memcpy(model->state, start, model->state_bytes);
@@ -232,7 +233,7 @@ void explore(struct explore_model *model, const struct explore_options *options,
     search_free(&search);
     memcpy(model->state, start, model->state_bytes);
     if (result->violations > 0)
-        find_shortest(model, options, result);
+        find_shortest(model, options, wall_s(), result);
     memcpy(model->state, start, model->state_bytes);
     free(start);
     result->wall_s = wall_s() - search.start_s;

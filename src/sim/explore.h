@@ -2,8 +2,8 @@
  *
  * A model is a few nodes and what connects them, all in one block of memory that is copied away and
  * back.  Time is abstracted: an armed deadline may pass at any moment.  States that have the same
- * fingerprint are taken for the same (128 bits: the chance of a mistake in 10^9 states is below
- * 10^-19). */
+ * fingerprint are taken for the same (112 bits are kept: the chance of a mistake in 10^9 states is
+ * about 10^-16). */
 #ifndef MU_SIM_EXPLORE_H
 #define MU_SIM_EXPLORE_H
 

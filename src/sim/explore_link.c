@@ -14,7 +14,14 @@
 
 enum { CHANNEL_MAX = 4 * EXPLORE_LINK_POSTS_MAX };
 
-enum action_type { ACT_POST = 1, ACT_DELIVER, ACT_ACK, ACT_DOWN, ACT_CONNECT };
+enum action_type {
+    ACT_POST = 1,
+    ACT_DELIVER,
+    ACT_ACK,
+    ACT_DOWN,
+    ACT_SHAKE, /* both tell each other what they have */
+    ACT_UP,    /* one end takes the new connection into use */
+};
 
 struct small_frame {
     uint8_t post; /* which payload, from 1; 0: an acknowledgement */
@@ -26,7 +33,10 @@ struct end {
     uint8_t inbox_count;
     uint8_t posted;   /* payloads of this node */
     uint8_t accepted; /* of the other one's */
+    uint8_t peer_has; /* what the other end said in the handshake */
     bool up;
+    bool shaken; /* the handshake is done, LINK_UP is to come */
+    bool wanted; /* the core has asked for a connection */
     bool ack_armed;
 };
 
@@ -50,12 +60,18 @@ static struct mu_node *node_at(const struct model *model, uint32_t slot)
     return (struct mu_node *)(void *)(model->nodes + slot * model->node_bytes);
 }
 
+/* Has this end left its last connection, and no new one in sight? */
+static bool is_gone(const struct end *end)
+{
+    return !end->up && !end->shaken;
+}
+
 /* ---- steps ---- */
 
 static void put(struct model *model, uint32_t from, const struct mu_frame *frame)
 {
     struct end *to = &model->pair->ends[1 - from];
-    if (!to->up)
+    if (is_gone(to))
         return;
     assert(to->inbox_count < CHANNEL_MAX);
     to->inbox[to->inbox_count++] = (struct small_frame){
@@ -72,6 +88,8 @@ static void step(struct model *model, uint32_t slot, const struct mu_event *even
         const struct mu_effect *effect = &model->update.effects[i];
         if (effect->type == MU_DO_SEND)
             put(model, slot, &effect->frame);
+        else if (effect->type == MU_DO_OPEN)
+            model->pair->ends[slot].wanted = true;
         else if (effect->type == MU_DO_FAULT)
             snprintf(model->broken, sizeof model->broken, "node %u: %s", slot,
                      mu_fault_text(effect->fault));
@@ -114,28 +132,42 @@ static void deliver(struct model *model, uint32_t slot)
         judge(model, slot, small.post, link->received != before);
 }
 
+/* An end that has not taken the connection into use yet gives it up without a word. */
 static void go_down(struct model *model, uint32_t slot)
 {
     struct end *end = &model->pair->ends[slot];
-    end->up = false;
+    bool was_up = end->up;
+    end->up = end->shaken = false;
     memset(end->inbox, 0, sizeof end->inbox);
     end->inbox_count = 0;
+    if (!was_up) {
+        end->wanted = true; /* it goes on trying */
+        return;
+    }
     struct mu_event event = {.type = MU_EVENT_LINK_DOWN, .link_down = {.peer = 1 - slot}};
     step(model, slot, &event);
 }
 
-static void connect(struct model *model)
+static void shake(struct model *model)
 {
-    struct mu_event events[2];
     for (uint32_t slot = 0; slot < 2; slot++) {
-        events[slot] = (struct mu_event){.type = MU_EVENT_LINK_UP};
-        events[slot].link_up.peer = 1 - slot;
-        events[slot].link_up.incarnation = 1;
-        events[slot].link_up.peer_has = mu_node_link_has(node_at(model, 1 - slot), slot);
-        model->pair->ends[slot].up = true;
+        struct end *end = &model->pair->ends[slot];
+        end->peer_has = (uint8_t)mu_node_link_has(node_at(model, 1 - slot), slot);
+        end->shaken = true;
+        end->wanted = false;
     }
-    step(model, 0, &events[0]);
-    step(model, 1, &events[1]);
+}
+
+static void come_up(struct model *model, uint32_t slot)
+{
+    struct end *end = &model->pair->ends[slot];
+    end->up = true;
+    end->shaken = false;
+    struct mu_event event = {.type = MU_EVENT_LINK_UP};
+    event.link_up.peer = 1 - slot;
+    event.link_up.incarnation = 1;
+    event.link_up.peer_has = end->peer_has;
+    step(model, slot, &event);
 }
 
 /* ---- the model ---- */
@@ -149,16 +181,19 @@ static uint32_t actions(struct explore_model *base, struct explore_action *out)
         const struct end *end = &pair->ends[slot];
         if (end->posted < model->options->posts)
             out[count++] = (struct explore_action){ACT_POST, slot, 0, EXPLORE_WHOLE};
-        if (end->inbox_count > 0)
+        if (end->inbox_count > 0 && end->up)
             out[count++] = (struct explore_action){ACT_DELIVER, slot, 0, EXPLORE_WHOLE};
         if (end->ack_armed)
             out[count++] = (struct explore_action){ACT_ACK, slot, 0, EXPLORE_WHOLE};
+        if (end->shaken)
+            out[count++] = (struct explore_action){ACT_UP, slot, 0, EXPLORE_WHOLE};
         /* The first end to notice spends a reset, the other one only follows. */
-        if (end->up && (pair->resets_left > 0 || !pair->ends[1 - slot].up))
+        if (!is_gone(end) && (pair->resets_left > 0 || is_gone(&pair->ends[1 - slot])))
             out[count++] = (struct explore_action){ACT_DOWN, slot, 0, EXPLORE_WHOLE};
     }
-    if (!pair->ends[0].up && !pair->ends[1].up)
-        out[count++] = (struct explore_action){ACT_CONNECT, 0, 0, EXPLORE_WHOLE};
+    const struct end *ends = pair->ends;
+    if (is_gone(&ends[0]) && is_gone(&ends[1]) && (ends[0].wanted || ends[1].wanted))
+        out[count++] = (struct explore_action){ACT_SHAKE, 0, 0, EXPLORE_WHOLE};
     return count;
 }
 
@@ -179,12 +214,15 @@ static void take(struct explore_model *base, const struct explore_action *action
         step(model, action->a, &event);
         return;
     case ACT_DOWN:
-        if (model->pair->ends[1 - action->a].up)
+        if (!is_gone(&model->pair->ends[1 - action->a]))
             model->pair->resets_left--;
         go_down(model, action->a);
         return;
-    case ACT_CONNECT:
-        connect(model);
+    case ACT_SHAKE:
+        shake(model);
+        return;
+    case ACT_UP:
+        come_up(model, action->a);
         return;
     }
     abort();
@@ -203,8 +241,9 @@ static void fingerprint(const struct explore_model *base, struct mu_fingerprint 
     for (uint32_t slot = 0; slot < 2; slot++) {
         const struct end *end = &model->pair->ends[slot];
         mu_node_fingerprint(node_at(model, slot), MU_PRINT_ALL, print);
-        mu_fingerprint_add(print, (uint64_t)end->up << 16 | (uint64_t)end->posted << 8 |
-                                      (uint64_t)end->accepted);
+        mu_fingerprint_add(print, (uint64_t)end->up << 34 | (uint64_t)end->shaken << 33 |
+                                      (uint64_t)end->wanted << 32 | (uint64_t)end->peer_has << 16 |
+                                      (uint64_t)end->posted << 8 | (uint64_t)end->accepted);
         for (uint32_t i = 0; i < end->inbox_count; i++)
             mu_fingerprint_add(print, (uint64_t)end->inbox[i].post << 16 |
                                           (uint64_t)end->inbox[i].sequence << 8 |
@@ -222,8 +261,18 @@ static const char *check(struct explore_model *base, char message[256])
         model->broken[0] = '\0';
         return "K1";
     }
-    bool still = ends[0].up && ends[1].up && ends[0].inbox_count == 0 && ends[1].inbox_count == 0 &&
-                 !ends[0].ack_armed && !ends[1].ack_armed;
+    for (uint32_t slot = 0; slot < 2; slot++) {
+        uint64_t repeats = node_at(model, slot)->links.repeats;
+        if (repeats == 0)
+            continue;
+        snprintf(message, 256, "node %u was sent a frame again that it had", slot);
+        return "K1";
+    }
+    /* Does nothing move but what comes from outside: a post, or a reset of a sound connection? */
+    struct explore_action any[EXPLORE_ACTIONS_MAX];
+    bool sound = !is_gone(&ends[0]) && !is_gone(&ends[1]), still = true;
+    for (uint32_t i = 0, count = actions(base, any); i < count; i++)
+        still = still && (any[i].type == ACT_POST || (any[i].type == ACT_DOWN && sound));
     for (uint32_t slot = 0; still && slot < 2; slot++) {
         if (ends[slot].posted == ends[1 - slot].accepted)
             continue;
@@ -257,8 +306,11 @@ static void describe(const struct explore_model *base, const struct explore_acti
     case ACT_DOWN:
         snprintf(text, 128, "node %u notices that the connection is gone", action->a);
         return;
-    case ACT_CONNECT:
-        snprintf(text, 128, "they connect again");
+    case ACT_SHAKE:
+        snprintf(text, 128, "they shake hands, and say what they have");
+        return;
+    case ACT_UP:
+        snprintf(text, 128, "node %u takes the new connection into use", action->a);
         return;
     }
     abort();

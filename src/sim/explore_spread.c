@@ -11,14 +11,22 @@
 /* Links neither break nor fill up here (explore_link.c has those), so what they count is left out
  * of the fingerprint: spread never looks at it.
  *
- * One reduction: a copy of something that its receiver holds, over an edge that is done already,
- * changes nothing whenever it arrives; it is delivered as soon as it is at the head of its channel.
- * The order of no other two actions is fixed. */
+ * One reduction: a copy of something that its receiver holds, over one of its edges that is done
+ * already, changes nothing whenever it arrives; it is delivered as soon as it is at the head of its
+ * channel.  The order of no other two actions is fixed. */
 
-enum { N_MAX = EXPLORE_SPREAD_NODES_MAX, CHANNEL_MAX = 12, NOTICES_MAX = 2 * N_MAX };
+enum { N_MAX = EXPLORE_SPREAD_NODES_MAX, NOTICES_MAX = 2 * N_MAX, CHANNEL_MAX = NOTICES_MAX };
 
-enum action_type { ACT_POST = 1, ACT_DELIVER, ACT_TIMER, ACT_CRASH, ACT_TELL };
-
+enum action_type {
+    ACT_POST = 1,
+    ACT_DELIVER, /* b hears the next frame from a */
+    ACT_LOSE,    /* what dead a sent to b, and b has not heard, is lost with its host */
+    ACT_CONNECT, /* a link that one of them asked for comes up, first at a, then at b */
+    ACT_ONWARD,
+    ACT_BACK,
+    ACT_CRASH,
+    ACT_TELL, /* a sees that b is dead */
+};
 /* A frame on its way, without what nothing depends on. */
 struct small_frame {
     uint8_t notice; /* number: nodes' deaths first, then posts */
@@ -37,7 +45,8 @@ struct group {
     uint8_t delivered[N_MAX][NOTICES_MAX];
     bool alive[N_MAX];
     bool posted[N_MAX];
-    bool timer[N_MAX];
+    bool onward[N_MAX], back[N_MAX]; /* deadlines that are armed */
+    bool opening[N_MAX][N_MAX];      /* by whom, to whom */
     uint8_t crashes_left;
 };
 
@@ -51,7 +60,6 @@ struct model {
     struct mu_update update;
     uint64_t cuts;     /* of the action taken last */
     const char *fault; /* a rule of the core that broke in it */
-    uint8_t *actor_alive;
 };
 
 static struct mu_node *node_at(const struct model *model, uint32_t slot)
@@ -80,7 +88,8 @@ static struct mu_notice_id id_of(const struct model *model, uint8_t number)
 static void step(struct model *model, uint32_t slot, const struct mu_event *event)
 {
     mu_node_step(node_at(model, slot), event, &model->update);
-    model->group->timer[slot] = model->update.deadline_ns[MU_TIMER_REDUNDANT] != MU_NEVER;
+    model->group->onward[slot] = model->update.deadline_ns[MU_TIMER_ONWARD] != MU_NEVER;
+    model->group->back[slot] = model->update.deadline_ns[MU_TIMER_BACK] != MU_NEVER;
 }
 
 static void put(struct model *model, uint32_t from, const struct mu_effect *effect)
@@ -98,18 +107,6 @@ static void put(struct model *model, uint32_t from, const struct mu_effect *effe
     };
 }
 
-static void link_comes_up(struct model *model, uint32_t node, uint32_t peer)
-{
-    struct mu_event event = {.type = MU_EVENT_LINK_UP};
-    event.link_up.peer = peer;
-    event.link_up.incarnation = 1;
-    event.link_up.peer_has = mu_node_link_has(node_at(model, peer), node);
-    step(model, node, &event);
-    for (uint32_t i = 0; i < model->update.count; i++)
-        if (model->update.effects[i].type == MU_DO_SEND)
-            put(model, node, &model->update.effects[i]);
-}
-
 /* Does the core of 'to' throw away what 'from' sent? */
 static bool is_fenced(const struct model *model, uint32_t from, uint32_t to)
 {
@@ -119,7 +116,6 @@ static bool is_fenced(const struct model *model, uint32_t from, uint32_t to)
 static void carry_out(struct model *model, uint32_t slot, uint32_t happen)
 {
     struct group *group = model->group;
-    uint32_t opens[N_MAX], open_count = 0;
     for (uint32_t i = 0; i < happen; i++) {
         const struct mu_effect *effect = &model->update.effects[i];
         switch (effect->type) {
@@ -130,10 +126,11 @@ static void carry_out(struct model *model, uint32_t slot, uint32_t happen)
             group->delivered[slot][number_of(model, &effect->notice.id)]++;
             break;
         case MU_DO_OPEN:
-            opens[open_count++] = effect->peer;
+            group->opening[slot][effect->peer] = true;
             break;
         case MU_DO_CLOSE:
             memset(&group->channels[effect->peer][slot], 0, sizeof(struct channel));
+            group->opening[slot][effect->peer] = false;
             break;
         case MU_DO_FENCED:
             model->fault = "a living node was declared dead";
@@ -142,14 +139,6 @@ static void carry_out(struct model *model, uint32_t slot, uint32_t happen)
             model->fault = mu_fault_text(effect->fault);
             break;
         }
-    }
-    /* A link that is opened is up at once, at both ends: frames on it wait as long as they like. */
-    for (uint32_t i = 0; i < open_count; i++) {
-        if (!group->alive[opens[i]])
-            continue;
-        link_comes_up(model, slot, opens[i]);
-        if (!is_fenced(model, slot, opens[i]))
-            link_comes_up(model, opens[i], slot);
     }
 }
 
@@ -169,10 +158,12 @@ static void crash(struct model *model, uint32_t slot)
 {
     struct group *group = model->group;
     group->alive[slot] = false;
-    group->timer[slot] = false;
+    group->onward[slot] = group->back[slot] = false;
     group->crashes_left--;
-    for (uint32_t from = 0; from < model->size; from++)
-        memset(&group->channels[from][slot], 0, sizeof(struct channel));
+    for (uint32_t peer = 0; peer < model->size; peer++) {
+        memset(&group->channels[peer][slot], 0, sizeof(struct channel));
+        group->opening[slot][peer] = group->opening[peer][slot] = false;
+    }
     /* Nothing looks at it any more: let all its last moments be one. */
     memset(node_at(model, slot), 0, model->node_bytes);
     memset(group->delivered[slot], 0, sizeof group->delivered[slot]);
@@ -202,6 +193,26 @@ static void deliver(struct model *model, uint32_t from, uint32_t to, uint8_t cut
     act(model, to, &event, cut);
 }
 
+static void link_up(struct model *model, uint32_t node, uint32_t peer, uint8_t cut)
+{
+    struct mu_event event = {.type = MU_EVENT_LINK_UP};
+    event.link_up.peer = peer;
+    event.link_up.incarnation = 1;
+    event.link_up.peer_has = mu_node_link_has(node_at(model, peer), node);
+    act(model, node, &event, cut);
+}
+
+/* Only the first end can crash in the middle: the other order is another action. */
+static void connect(struct model *model, uint32_t first, uint32_t second, uint8_t cut)
+{
+    model->group->opening[first][second] = model->group->opening[second][first] = false;
+    link_up(model, first, second, cut);
+    uint64_t cuts_of_first = model->cuts;
+    if (model->group->alive[first])
+        link_up(model, second, first, EXPLORE_WHOLE);
+    model->cuts = cuts_of_first;
+}
+
 /* ---- the reduction ---- */
 
 static bool changes_nothing(const struct model *model, uint32_t from, uint32_t to)
@@ -212,7 +223,7 @@ static bool changes_nothing(const struct model *model, uint32_t from, uint32_t t
     for (uint16_t i = 0; i < spread->count; i++) {
         const struct mu_held *held = &spread->held[spread->order[i]];
         if (mu_notice_compare(&held->id, &id) == 0)
-            return edge == spread->edge_count || (held->done >> edge & 1) != 0;
+            return edge < spread->edge_count && (held->done >> edge & 1) != 0;
     }
     return false;
 }
@@ -228,62 +239,119 @@ static void drain(struct model *model)
 
 /* ---- the model ---- */
 
+static bool can_connect(const struct group *group, uint32_t a, uint32_t b)
+{
+    return group->alive[a] && group->alive[b] && (group->opening[a][b] || group->opening[b][a]);
+}
+
 static uint32_t actions(struct explore_model *base, struct explore_action *out)
 {
     struct model *model = (struct model *)base;
     const struct group *group = model->group;
     uint32_t count = 0;
     for (uint8_t a = 0; a < model->size; a++) {
-        if (group->alive[a] && a < model->options->posts && !group->posted[a])
+        bool lives = group->alive[a];
+        if (lives && a < model->options->posts && !group->posted[a])
             out[count++] = (struct explore_action){ACT_POST, a, 0, EXPLORE_WHOLE};
-        if (group->alive[a] && group->timer[a])
-            out[count++] = (struct explore_action){ACT_TIMER, a, 0, EXPLORE_WHOLE};
-        if (group->alive[a] && group->crashes_left > 0)
+        if (lives && group->onward[a])
+            out[count++] = (struct explore_action){ACT_ONWARD, a, 0, EXPLORE_WHOLE};
+        if (lives && group->back[a])
+            out[count++] = (struct explore_action){ACT_BACK, a, 0, EXPLORE_WHOLE};
+        if (lives && group->crashes_left > 0)
             out[count++] = (struct explore_action){ACT_CRASH, a, 0, EXPLORE_WHOLE};
         for (uint8_t b = 0; b < model->size; b++) {
-            if (group->channels[a][b].count > 0)
+            bool on_its_way = group->channels[a][b].count > 0;
+            if (on_its_way)
                 out[count++] = (struct explore_action){ACT_DELIVER, a, b, EXPLORE_WHOLE};
-            if (group->alive[a] && !group->alive[b] && !is_fenced(model, b, a))
+            if (on_its_way && !lives)
+                out[count++] = (struct explore_action){ACT_LOSE, a, b, EXPLORE_WHOLE};
+            if (can_connect(group, a, b))
+                out[count++] = (struct explore_action){ACT_CONNECT, a, b, EXPLORE_WHOLE};
+            if (lives && !group->alive[b] && !is_fenced(model, b, a))
                 out[count++] = (struct explore_action){ACT_TELL, a, b, EXPLORE_WHOLE};
         }
     }
     return count;
 }
 
+static void timeout(struct model *model, uint32_t slot, enum mu_timer timer, uint8_t cut)
+{
+    struct mu_event event = {.type = MU_EVENT_TIMEOUT, .timeout = {.timer = timer}};
+    act(model, slot, &event, cut);
+}
+
+static void tell(struct model *model, uint32_t slot, uint32_t dead, uint8_t cut)
+{
+    struct mu_notice notice = {.id = mu_notice_node(dead, 1),
+                               .root = model->options->root_at_dead ? dead : slot};
+    struct mu_event event = {.type = MU_EVENT_VERDICT, .verdict = {.notice = &notice}};
+    act(model, slot, &event, cut);
+}
+
+static void take_one(struct model *model, const struct explore_action *action)
+{
+    uint8_t a = action->a, b = action->b, cut = action->cut;
+    struct mu_event post = {.type = MU_EVENT_POST};
+    switch ((enum action_type)action->type) {
+    case ACT_POST:
+        model->group->posted[a] = true;
+        act(model, a, &post, cut);
+        return;
+    case ACT_DELIVER:
+        deliver(model, a, b, cut);
+        return;
+    case ACT_LOSE:
+        memset(&model->group->channels[a][b], 0, sizeof(struct channel));
+        return;
+    case ACT_CONNECT:
+        connect(model, a, b, cut);
+        return;
+    case ACT_ONWARD:
+        timeout(model, a, MU_TIMER_ONWARD, cut);
+        return;
+    case ACT_BACK:
+        timeout(model, a, MU_TIMER_BACK, cut);
+        return;
+    case ACT_CRASH:
+        crash(model, a);
+        return;
+    case ACT_TELL:
+        tell(model, a, b, cut);
+        return;
+    }
+    abort();
+}
+
 static void take(struct explore_model *base, const struct explore_action *action)
 {
     struct model *model = (struct model *)base;
     model->cuts = 0;
-    struct mu_event event = {.type = MU_EVENT_TIMEOUT, .timeout = {.timer = MU_TIMER_REDUNDANT}};
-    struct mu_notice notice = {.id = mu_notice_node(action->b, 1), .root = action->a};
-    switch ((enum action_type)action->type) {
-    case ACT_POST:
-        event = (struct mu_event){.type = MU_EVENT_POST};
-        model->group->posted[action->a] = true;
-        act(model, action->a, &event, action->cut);
-        break;
-    case ACT_DELIVER:
-        deliver(model, action->a, action->b, action->cut);
-        break;
-    case ACT_TIMER:
-        act(model, action->a, &event, action->cut);
-        break;
-    case ACT_CRASH:
-        crash(model, action->a);
-        break;
-    case ACT_TELL:
-        event = (struct mu_event){.type = MU_EVENT_VERDICT, .verdict = {.notice = &notice}};
-        act(model, action->a, &event, action->cut);
-        break;
-    }
-    uint64_t keep = model->cuts;
+    take_one(model, action);
+    uint64_t cuts_of_action = model->cuts;
     drain(model);
-    model->cuts = keep;
+    model->cuts = cuts_of_action;
 }
 
 static uint64_t cuts(struct explore_model *base)
 {
     return ((struct model *)base)->cuts;
+}
+
+/* Of links only those that are not up yet: what waits there is sent when they come up. */
+static void print_links(const struct mu_node *node, struct mu_fingerprint *print)
+{
+    for (uint32_t i = 0; i < node->links.count; i++) {
+        const struct mu_link *link = &node->links.at[i];
+        if (link->peer == MU_SLOT_NONE || link->up)
+            continue;
+        mu_fingerprint_add(print, link->peer);
+        for (uint16_t k = 0; k < link->pending; k++) {
+            const struct mu_held *held =
+                &node->spread.held[mu_link_pending_at(&node->links, link, k)];
+            mu_fingerprint_add(print, (uint64_t)held->id.kind << 32 | held->id.index);
+        }
+        mu_fingerprint_add(print, link->pending);
+    }
 }
 
 static void fingerprint(const struct explore_model *base, struct mu_fingerprint *print)
@@ -293,10 +361,13 @@ static void fingerprint(const struct explore_model *base, struct mu_fingerprint 
     mu_fingerprint_add(print, group->crashes_left);
     for (uint32_t a = 0; a < model->size; a++) {
         mu_fingerprint_add(print, (uint64_t)group->alive[a] << 1 | (uint64_t)group->posted[a]);
-        if (group->alive[a])
+        if (group->alive[a]) {
             mu_node_fingerprint(node_at(model, a), MU_PRINT_WITHOUT_LINKS, print);
+            print_links(node_at(model, a), print);
+        }
         for (uint32_t b = 0; b < model->size; b++) {
             const struct channel *channel = &group->channels[a][b];
+            mu_fingerprint_add(print, group->opening[a][b]);
             for (uint32_t i = 0; i < channel->count; i++)
                 mu_fingerprint_add(print, (uint64_t)channel->frames[i].notice << 8 |
                                               (uint64_t)channel->frames[i].root);
@@ -312,10 +383,10 @@ static void fingerprint(const struct explore_model *base, struct mu_fingerprint 
 static bool is_still(const struct group *group, uint32_t size)
 {
     for (uint32_t a = 0; a < size; a++) {
-        if (group->timer[a])
+        if (group->onward[a] || group->back[a])
             return false;
         for (uint32_t b = 0; b < size; b++)
-            if (group->channels[a][b].count > 0)
+            if (group->channels[a][b].count > 0 || can_connect(group, a, b))
                 return false;
     }
     return true;
@@ -417,8 +488,19 @@ static void describe(const struct explore_model *base, const struct explore_acti
         name_notice(model, model->group->channels[action->a][action->b].frames[0].notice, what);
         snprintf(text, 128, "node %u hears '%s' from node %u%s", action->b, what, action->a, cut);
         return;
-    case ACT_TIMER:
-        snprintf(text, 128, "node %u serves redundant edges%s", action->a, cut);
+    case ACT_LOSE:
+        snprintf(text, 128, "what node %u sent to node %u is lost with its host", action->a,
+                 action->b);
+        return;
+    case ACT_CONNECT:
+        snprintf(text, 128, "nodes %u and %u connect%s", action->a, action->b,
+                 action->cut == EXPLORE_WHOLE ? "" : ", and the first one crashes sending");
+        return;
+    case ACT_ONWARD:
+        snprintf(text, 128, "node %u serves its edges onward%s", action->a, cut);
+        return;
+    case ACT_BACK:
+        snprintf(text, 128, "node %u serves its edges back%s", action->a, cut);
         return;
     case ACT_CRASH:
         snprintf(text, 128, "node %u crashes", action->a);

@@ -7,7 +7,8 @@
 struct explore_spread {
     uint32_t nodes;
     uint32_t crashes;
-    uint32_t posts; /* nodes 0 .. posts-1 each have one payload for everybody, at any moment */
+    uint32_t posts;    /* nodes 0 .. posts-1 each have one payload for everybody, at any moment */
+    bool root_at_dead; /* a death's tree hangs from the dead node, else from who saw it */
     uint32_t broken_rules;
 };
 

@@ -74,13 +74,12 @@ void sim_law_on_deliver(struct sim_world *world, mu_slot node, const struct mu_n
     if (++told->delivered[node] > 1)
         sim_law_fail(world, "S2", "node %u delivers '%s' %u times", node,
                      sim_trace_notice(what, &notice->id), told->delivered[node]);
-    told->heard++;
     if (notice->hops > law->hops_max)
         law->hops_max = notice->hops;
     law->last_heard_ns = world->queue.now_ns;
     if (law->hop_of != NULL)
         law->hop_of[node] = notice->hops;
-    if (law->calm && notice->hops > mu_graph_bits(world->size))
+    if (world->plan->calm && notice->hops > mu_graph_bits(world->size))
         sim_law_fail(world, "S4", "'%s' took %u hops to node %u, at most %u are allowed",
                      sim_trace_notice(what, &notice->id), notice->hops, node,
                      mu_graph_bits(world->size));
@@ -110,9 +109,10 @@ void sim_law_on_send(struct sim_world *world, mu_slot node, mu_slot peer,
         return;
     struct sim_told *told = told_of(world, &frame->notice.id);
     char what[64];
-    /* A neighbour that dies may be replaced by one onward and one back. */
+    /* A neighbour that dies may be replaced by one onward and one back, but then it had two edges
+     * and got one copy. */
     uint32_t dead = sim_world_node(world, node)->dead.count;
-    uint32_t most = mu_graph_edges(world->size) + 2 * dead;
+    uint32_t most = mu_graph_edges(world->size) + dead;
     if (++told->sent[node] > most)
         sim_law_fail(world, "S3", "node %u sends '%s' %u times, at most %u with %u dead", node,
                      sim_trace_notice(what, &told->id), told->sent[node], most, dead);
@@ -217,6 +217,9 @@ static void check_graph(struct sim_world *world)
 static void check_links(struct sim_world *world, mu_slot node)
 {
     struct mu_links *links = &sim_world_node(world, node)->links;
+    if (links->repeats > 0)
+        sim_law_fail(world, "K1", "node %u was sent %llu frames again that it had", node,
+                     (unsigned long long)links->repeats);
     for (uint32_t i = 0; i < links->count; i++) {
         const struct mu_link *link = &links->at[i];
         if (link->peer == MU_SLOT_NONE || !sim_world_alive(world, link->peer))
@@ -243,7 +246,7 @@ void sim_law_on_quiet(struct sim_world *world)
         check_graph(world);
 }
 
-/* ---- S7: what everybody has is forgotten ---- */
+/* ---- S7: what everybody has is forgotten, but for the deaths of nodes ---- */
 
 void sim_law_on_end(struct sim_world *world)
 {
@@ -252,7 +255,7 @@ void sim_law_on_end(struct sim_world *world)
         for (uint16_t i = 0; sim_world_alive(world, node) && i < spread->count; i++) {
             char what[64];
             const struct mu_notice_id *id = &spread->held[spread->order[i]].id;
-            if (id->kind == MU_NOTICE_PAYLOAD)
+            if (id->kind != MU_NOTICE_NODE_DEAD)
                 sim_law_fail(world, "S7", "node %u never forgets '%s'", node,
                              sim_trace_notice(what, id));
         }

@@ -13,7 +13,6 @@ struct sim_told {
     uint8_t *delivered; /* by node: how often */
     uint16_t *sent;     /* by node: copies, without resends after a reconnect */
     uint8_t *copies;    /* by node and peer, in small worlds: copies, likewise; else NULL */
-    uint64_t heard;     /* nodes that have delivered it */
 };
 
 struct sim_law {
@@ -24,7 +23,6 @@ struct sim_law {
     uint32_t hops_max;
     uint64_t last_heard_ns;
     uint16_t *hop_of; /* of the caller, by node: hops of what it heard last; NULL: not wanted */
-    bool calm;        /* nothing fails in this run, and delays are short: S4 holds */
 
     /* The first law that was broken. */
     const char *broken; /* NULL: none */

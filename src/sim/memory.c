@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -19,15 +18,6 @@ static void *or_die(void *memory, size_t bytes)
 void *sim_realloc(void *old, size_t bytes)
 {
     return or_die(realloc(old, bytes), bytes);
-}
-
-void *sim_realloc_lines(void *old, size_t old_bytes, size_t bytes)
-{
-    void *memory = or_die(aligned_alloc(64, bytes), bytes);
-    if (old_bytes > 0)
-        memcpy(memory, old, old_bytes);
-    free(old);
-    return memory;
 }
 
 void *sim_calloc(size_t count, size_t item_size)

@@ -6,9 +6,6 @@
 
 void *sim_realloc(void *old, size_t bytes);
 
-/* The same for memory that begins on a cache line. */
-void *sim_realloc_lines(void *old, size_t old_bytes, size_t bytes);
-
 /* Zeroed. */
 void *sim_calloc(size_t count, size_t item_size);
 

@@ -15,6 +15,10 @@ const struct sim_mutant sim_mutants[] = {
     {"link-forgets", "a reconnect starts the link from nothing", MU_BROKEN_LINK_FORGETS},
     {"fence-relayed", "a relayed notice is dropped because its root is dead",
      MU_BROKEN_FENCE_RELAYED},
+    {"no-memory", "what is not held any more counts as news again", MU_BROKEN_NO_SEEN},
+    {"forget-early", "a notice is dropped before every edge carried it", MU_BROKEN_FORGET_EARLY},
+    {"resume-all", "a reconnect sends again what the other side has", MU_BROKEN_RESUME_ALL},
+    {"no-fence", "the link to a dead node stays open", MU_BROKEN_NO_FENCE},
 };
 
 const size_t sim_mutant_count = sizeof sim_mutants / sizeof sim_mutants[0];

@@ -145,7 +145,8 @@ void sim_net_on_connect(struct sim_world *world, mu_slot node, mu_slot peer)
     struct sim_net *net = &world->net;
     bool both_live = sim_world_alive(world, node) && sim_world_alive(world, peer);
     if (!net->plan.tracked) {
-        if (both_live)
+        struct mu_link *link = mu_links_find(&sim_world_node(world, node)->links, peer);
+        if (both_live && (link == NULL || !link->up)) /* both may have asked */
             both_ends_up(world, node, peer);
         return;
     }

@@ -39,8 +39,8 @@ void sim_net_free(struct sim_net *net);
 /* Takes every edge of the graph as connected. */
 void sim_net_connect_graph(struct sim_net *net);
 
-/* When a frame sent now arrives; MU_NEVER: this end is not connected, or the other end has
- * gone.  *epoch names the connection. */
+/* When a frame sent now arrives; MU_NEVER: never, the other end has gone.  This end is up.  *epoch
+ * names the connection. */
 uint64_t sim_net_send(struct sim_world *world, mu_slot from, mu_slot to, uint32_t *epoch);
 
 /* Does a frame of that epoch still reach the core of 'to'? */

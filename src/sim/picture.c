@@ -38,26 +38,28 @@ static void print_grid(FILE *to, const uint16_t *hop_of, uint32_t nodes, uint16_
     fprintf(to, "\n\n");
 }
 
-void sim_picture_spread(FILE *to, const struct sim_run_spread *run, bool colour)
+void sim_picture_spread(FILE *to, const struct sim_run_spread *run, bool colour,
+                        struct sim_run_spread_result *result)
 {
     uint16_t *hop_of = sim_calloc(run->nodes, sizeof *hop_of);
-    struct sim_run_spread_result result;
-    sim_run_spread(run, &result, hop_of);
+    sim_run_spread(run, result, hop_of);
     if (run->node_dies)
         fprintf(to, "Node %u of %u dies.  Its neighbours see their connections close.\n\n",
-                result.origin, run->nodes);
+                result->origin, run->nodes);
     else
-        fprintf(to, "A process on node %u of %u dies.  Its daemon sees it.\n\n", result.origin,
+        fprintf(to, "A process on node %u of %u dies.  Its daemon sees it.\n\n", result->origin,
                 run->nodes);
-    for (uint16_t hop = 0; hop <= result.hops_max; hop++) {
+    for (uint16_t hop = 0; hop <= result->hops_max; hop++) {
         fprintf(to, "after hop %u: %u more know\n", hop, count_at(hop_of, run->nodes, hop));
         print_grid(to, hop_of, run->nodes, hop, colour);
     }
+    free(hop_of);
+    if (result->broken[0] != '\0')
+        return;
     uint32_t survivors = run->nodes - (run->node_dies ? 1 : 0);
     fprintf(to,
             "All %u survivors know after %u hops and %.3f ms of virtual time, with %llu messages\n"
             "(%.1f a node, at most %u), and are prepared for any neighbour to die meanwhile.\n",
-            survivors, result.hops_max, result.virtual_ms, (unsigned long long)result.messages,
-            (double)result.messages / run->nodes, result.messages_per_node_max);
-    free(hop_of);
+            survivors, result->hops_max, result->virtual_ms, (unsigned long long)result->messages,
+            (double)result->messages / run->nodes, result->messages_per_node_max);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPLAY_NODE_BYTES_MAX = 1 << 30 }; /* a file must not ask for all memory there is */
+enum { REPLAY_BYTES_MAX = 1 << 30 }; /* a file must not ask for all memory there is */
 
 /* ---- writing ---- */
 
@@ -150,10 +150,11 @@ static void replay_bytes(struct replay *replay, const uint8_t *bytes, size_t siz
         return;
     }
     size_t node_bytes = mu_node_bytes(&config);
-    if (node_bytes > REPLAY_NODE_BYTES_MAX) {
+    size_t update_bytes = mu_node_effects_max(&config) * sizeof *replay->update.effects;
+    if (node_bytes + update_bytes > REPLAY_BYTES_MAX) {
         snprintf(result->error, sizeof result->error,
                  "%s: its node needs %zu bytes, more than %d are not given", replay->path,
-                 node_bytes, REPLAY_NODE_BYTES_MAX);
+                 node_bytes + update_bytes, REPLAY_BYTES_MAX);
         return;
     }
     void *memory = sim_map(node_bytes);

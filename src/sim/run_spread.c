@@ -27,9 +27,9 @@ void sim_run_spread_config(struct mu_config *config, const struct sim_run_spread
     config->limits = (struct mu_limits){
         /* The slots next to a dead node take over all links that led to it. */
         .links = run->node_dies ? 2 * edges + 8 : edges + 1,
-        .dead = 4,
-        .seen = 4,
-        .notices = 4,
+        .dead = 1,
+        .seen = 1,
+        .notices = 1,
         .payload_bytes = 32,
         .window = 4,
     };
@@ -60,6 +60,7 @@ void sim_run_spread(const struct sim_run_spread *run, struct sim_run_spread_resu
     sim_run_spread_config(&plan.config, run);
     plan_network(&plan.net, run->nodes);
     plan.links_up = true;
+    plan.calm = true;
     struct sim_random random;
     sim_random_init(&random, run->seed);
     result->origin = (mu_slot)sim_random_below(&random, run->nodes);
@@ -77,7 +78,6 @@ void sim_run_spread(const struct sim_run_spread *run, struct sim_run_spread_resu
 
     struct sim_world world;
     sim_world_init(&world, &plan);
-    world.law.calm = true;
     world.law.hop_of = hop_of;
     for (mu_slot node = 0; hop_of != NULL && node < run->nodes; node++)
         hop_of[node] = UINT16_MAX;

@@ -38,6 +38,7 @@ void sim_run_spread(const struct sim_run_spread *run, struct sim_run_spread_resu
                     uint16_t *hop_of);
 
 /* The same in a picture: who has heard after each hop. */
-void sim_picture_spread(FILE *to, const struct sim_run_spread *run, bool colour);
+void sim_picture_spread(FILE *to, const struct sim_run_spread *run, bool colour,
+                        struct sim_run_spread_result *result);
 
 #endif

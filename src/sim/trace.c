@@ -38,7 +38,8 @@ static void trace_frame(FILE *to, mu_slot from, const struct mu_frame *frame)
 
 void sim_trace_event(FILE *to, mu_slot node, const struct mu_event *event)
 {
-    static const char *const timers[MU_TIMERS] = {"acks", "redundant edges", "forgetting"};
+    static const char *const timers[MU_TIMERS] = {"acks", "edges onward", "edges back",
+                                                  "forgetting"};
     char what[64];
     start_line(to, node, event->now_ns);
     switch (event->type) {
@@ -64,12 +65,18 @@ void sim_trace_event(FILE *to, mu_slot node, const struct mu_event *event)
     case MU_EVENT_POST:
         fprintf(to, "posts a payload of %u bytes\n", event->post.length);
         return;
+    case MU_EVENT_FORGET:
+        fprintf(to, "forgets stream %llx of kind %u\n", (unsigned long long)event->forget.stream,
+                event->forget.kind);
+        return;
     }
     abort();
 }
 
 void sim_trace_effect(FILE *to, mu_slot node, uint64_t now_ns, const struct mu_effect *effect)
 {
+    static const char *const reasons[] = {"", "it is dead", "it broke a rule", "no room",
+                                          "it is another incarnation"};
     char what[64];
     start_line(to, node, now_ns);
     switch (effect->type) {
@@ -91,7 +98,7 @@ void sim_trace_effect(FILE *to, mu_slot node, uint64_t now_ns, const struct mu_e
         fprintf(to, "   opens a link to %u\n", effect->peer);
         return;
     case MU_DO_CLOSE:
-        fprintf(to, "   closes the link to %u\n", effect->peer);
+        fprintf(to, "   closes the link to %u: %s\n", effect->peer, reasons[effect->reason]);
         return;
     case MU_DO_FENCED:
         fprintf(to, "   hears that it was declared dead, and stops\n");

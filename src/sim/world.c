@@ -13,6 +13,7 @@ enum {
     CRASH_PATIENCE_NS = 1000 * 1000, /* a crash inside an update waits so long for an update */
     PREFETCH_AHEAD = 8,
     PROGRESS_EVERY = 1 << 20,
+    LOST_US_MAX = 100,
 };
 
 #define END_NS_MAX (100ull * 1000 * 1000 * 1000)
@@ -21,7 +22,7 @@ enum {
 
 struct mu_node *sim_world_node(const struct sim_world *world, mu_slot slot)
 {
-    return (struct mu_node *)(void *)(world->memory + (size_t)slot * world->stride);
+    return (struct mu_node *)(void *)(world->memory + (size_t)slot * world->node_bytes);
 }
 
 void sim_world_init(struct sim_world *world, const struct sim_plan *plan)
@@ -37,27 +38,25 @@ void sim_world_init(struct sim_world *world, const struct sim_plan *plan)
 
     size_t size = world->size;
     world->node_bytes = mu_node_bytes(&plan->config);
-    world->stride = world->node_bytes;
-    world->memory = sim_map(size * world->stride);
+    world->memory = sim_map(size * world->node_bytes);
     for (mu_slot slot = 0; slot < size; slot++) {
         struct mu_config config = plan->config;
         config.self = slot;
         mu_node_init(sim_world_node(world, slot), world->node_bytes, &config);
     }
     world->update.capacity = mu_node_effects_max(&plan->config);
-    world->effects = sim_calloc(world->update.capacity, sizeof *world->effects);
-    world->update.effects = world->effects;
+    world->update.effects = sim_calloc(world->update.capacity, sizeof *world->update.effects);
 
     world->seats = sim_map(size * sizeof *world->seats);
     for (mu_slot slot = 0; slot < size; slot++) {
         world->seats[slot].alive = true;
         world->seats[slot].crash_after = SIM_NOT_IN_UPDATE;
+        world->seats[slot].lost_after_ns = MU_NEVER;
         for (int t = 0; t < MU_TIMERS; t++)
             world->seats[slot].timer_at_ns[t] = MU_NEVER;
     }
     world->living = world->size;
     sim_law_init(&world->law, world);
-    world->law.calm = plan->fault_count == 0;
 }
 
 void sim_world_free(struct sim_world *world)
@@ -65,10 +64,11 @@ void sim_world_free(struct sim_world *world)
     sim_queue_free(&world->queue);
     sim_net_free(&world->net);
     sim_law_free(&world->law);
-    sim_unmap(world->memory, (size_t)world->size * world->stride);
-    free(world->effects);
+    sim_unmap(world->memory, (size_t)world->size * world->node_bytes);
+    free(world->update.effects);
     sim_unmap(world->seats, (size_t)world->size * sizeof *world->seats);
     free(world->free_frames);
+    free(world->contents);
     free(world->frames);
     memset(world, 0, sizeof *world);
 }
@@ -79,7 +79,7 @@ static void count_item(struct sim_world *world, const struct sim_item *item, uin
 {
     if (item->what == SIM_TELL)
         world->tells += one;
-    else if (item->what != SIM_TIMER || item->timer != MU_TIMER_RETAIN)
+    else if (item->what != SIM_TIMER || item->detail != MU_TIMER_RETAIN)
         world->busy += one;
 }
 
@@ -100,33 +100,77 @@ void sim_world_push(struct sim_world *world, uint64_t at_ns, enum sim_what what,
 static void push_timer(struct sim_world *world, mu_slot node, enum mu_timer timer, uint64_t at_ns)
 {
     struct sim_item item = {
-        .at_ns = at_ns, .node = node, .what = SIM_TIMER, .timer = (uint8_t)timer};
+        .at_ns = at_ns, .node = node, .what = SIM_TIMER, .detail = (uint8_t)timer};
     push(world, &item);
     world->seats[node].timer_at_ns[timer] = at_ns;
 }
 
 /* ---- frames on their way ---- */
 
+static uint32_t content_of(struct sim_world *world, const struct mu_notice *notice)
+{
+    for (uint32_t i = world->content_count; i-- > 0;) {
+        const struct sim_content *content = &world->contents[i];
+        if (mu_notice_compare(&content->id, &notice->id) == 0 && content->root == notice->root)
+            return i;
+    }
+    if (world->content_count == world->content_capacity) {
+        world->content_capacity = world->content_capacity == 0 ? 16 : 2 * world->content_capacity;
+        world->contents =
+            sim_realloc(world->contents, world->content_capacity * sizeof *world->contents);
+    }
+    struct sim_content *content = &world->contents[world->content_count];
+    *content =
+        (struct sim_content){.id = notice->id, .root = notice->root, .length = notice->length};
+    if (notice->length > 0)
+        memcpy(content->payload, notice->payload, notice->length);
+    return world->content_count++;
+}
+
 static void grow_frames(struct sim_world *world)
 {
     size_t capacity = world->frame_capacity == 0 ? 256 : 2 * (size_t)world->frame_capacity;
-    world->frames = sim_realloc_lines(world->frames, world->frame_capacity * sizeof *world->frames,
-                                      capacity * sizeof *world->frames);
+    world->frames = sim_realloc(world->frames, capacity * sizeof *world->frames);
     world->free_frames = sim_realloc(world->free_frames, capacity * sizeof *world->free_frames);
     world->frame_capacity = (uint32_t)capacity;
 }
 
 static uint32_t keep_frame(struct sim_world *world, const struct mu_frame *frame, uint32_t epoch)
 {
+    assert(frame->sequence <= UINT32_MAX && frame->ack <= UINT32_MAX);
     if (world->free_count == 0 && world->frame_count == world->frame_capacity)
         grow_frames(world);
     uint32_t ref =
         world->free_count > 0 ? world->free_frames[--world->free_count] : world->frame_count++;
-    world->frames[ref].frame = *frame;
-    world->frames[ref].epoch = epoch;
-    if (frame->notice.length > 0)
-        memcpy(world->frames[ref].payload, frame->notice.payload, frame->notice.length);
+    world->frames[ref] = (struct sim_frame){
+        .age_ns = frame->notice.age_ns,
+        .sequence = (uint32_t)frame->sequence,
+        .ack = (uint32_t)frame->ack,
+        .content = frame->type == MU_FRAME_ACK ? UINT32_MAX : content_of(world, &frame->notice),
+        .epoch = epoch,
+        .hops = frame->notice.hops,
+    };
     return ref;
+}
+
+/* The frame as the core knows it; its payload is valid until the next frame is kept. */
+static struct mu_frame whole_frame(const struct sim_world *world, uint32_t ref)
+{
+    const struct sim_frame *kept = &world->frames[ref];
+    struct mu_frame frame = {.type = MU_FRAME_ACK, .sequence = kept->sequence, .ack = kept->ack};
+    if (kept->content == UINT32_MAX)
+        return frame;
+    const struct sim_content *content = &world->contents[kept->content];
+    frame.type = MU_FRAME_NOTICE;
+    frame.notice = (struct mu_notice){
+        .id = content->id,
+        .root = content->root,
+        .hops = kept->hops,
+        .length = content->length,
+        .age_ns = kept->age_ns,
+        .payload = content->payload,
+    };
+    return frame;
 }
 
 static void release_frame(struct sim_world *world, uint32_t ref)
@@ -141,8 +185,13 @@ static void send_frame(struct sim_world *world, mu_slot from, const struct mu_ef
     sim_law_on_send(world, from, effect->peer, &effect->frame);
     if (arrives_ns == MU_NEVER)
         return;
-    uint32_t ref = keep_frame(world, &effect->frame, epoch);
-    sim_world_push(world, arrives_ns, SIM_FRAME, effect->peer, from, ref);
+    struct sim_item item = {.at_ns = arrives_ns,
+                            .node = effect->peer,
+                            .peer = from,
+                            .ref = keep_frame(world, &effect->frame, epoch),
+                            .what = SIM_FRAME,
+                            .detail = effect->frame.type};
+    push(world, &item);
 }
 
 /* ---- one step of one node ---- */
@@ -208,7 +257,7 @@ void sim_world_step(struct sim_world *world, mu_slot slot, struct mu_event *even
     for (uint32_t i = 0; i < happen; i++)
         carry_out(world, slot, &world->update.effects[i]);
     if (dies)
-        crash(world, slot, true);
+        crash(world, slot, sim_random_chance(&world->random, 50));
     else
         rearm(world, slot);
 }
@@ -247,6 +296,10 @@ static void crash(struct sim_world *world, mu_slot slot, bool host_lives)
     if (world->plan->trace != NULL)
         fprintf(world->plan->trace, "%10.3f ms  node %-4u CRASHES\n",
                 (double)world->queue.now_ns / 1e6, slot);
+    /* A host that dies takes along what it had not sent yet. */
+    if (!host_lives)
+        world->seats[slot].lost_after_ns =
+            world->queue.now_ns + 1000 * sim_random_below(&world->random, LOST_US_MAX);
     sim_net_vanish(world, slot, host_lives);
     if (world->plan->neighbours_see_ns > 0) {
         neighbours_see(world, slot);
@@ -347,36 +400,47 @@ static bool oracle_insists(struct sim_world *world)
 
 /* ---- running ---- */
 
+static bool arrives(const struct sim_world *world, const struct sim_item *item)
+{
+    return sim_world_alive(world, item->node) &&
+           item->at_ns <= world->seats[item->peer].lost_after_ns &&
+           sim_net_delivers(&world->net, item->peer, item->node, world->frames[item->ref].epoch);
+}
+
 static void on_frame(struct sim_world *world, const struct sim_item *item)
 {
-    if (sim_world_alive(world, item->node) &&
-        sim_net_delivers(&world->net, item->peer, item->node, world->frames[item->ref].epoch)) {
-        /* A copy: the step may send, and the frames may move. */
-        struct sim_frame copy = world->frames[item->ref];
-        copy.frame.notice.payload = copy.payload;
-        release_frame(world, item->ref);
-        struct mu_event event = {.type = MU_EVENT_RECV,
-                                 .recv = {.from = item->peer, .frame = &copy.frame}};
-        sim_world_step(world, item->node, &event);
-        return;
-    }
+    bool does_arrive = arrives(world, item);
+    struct mu_frame frame = whole_frame(world, item->ref);
     release_frame(world, item->ref);
+    if (!does_arrive)
+        return;
+    struct mu_node *node = sim_world_node(world, item->node);
+    bool fenced = mu_dead_is_out(&node->dead, item->peer);
+    uint64_t strays = node->strays;
+    struct mu_event event = {.type = MU_EVENT_RECV, .recv = {.from = item->peer, .frame = &frame}};
+    sim_world_step(world, item->node, &event);
+    if (fenced && node->strays == strays)
+        sim_law_fail(world, "fence", "node %u takes a frame of node %u, which it knows is dead",
+                     item->node, item->peer);
 }
 
 static void on_timer(struct sim_world *world, const struct sim_item *item)
 {
-    uint64_t *at_ns = &world->seats[item->node].timer_at_ns[item->timer];
+    uint64_t *at_ns = &world->seats[item->node].timer_at_ns[item->detail];
     if (*at_ns != item->at_ns || !sim_world_alive(world, item->node))
         return; /* an earlier one took its place */
     *at_ns = MU_NEVER;
     struct mu_event event = {.type = MU_EVENT_TIMEOUT,
-                             .timeout = {.timer = (enum mu_timer)item->timer}};
+                             .timeout = {.timer = (enum mu_timer)item->detail}};
     sim_world_step(world, item->node, &event);
 }
 
 /* Does the item wait because its node stands still?  It keeps its place among the waiting. */
 static bool waits_for_stopped(struct sim_world *world, const struct sim_item *item)
 {
+    if (item->what == SIM_TIMER &&
+        world->seats[item->node].timer_at_ns[item->detail] != item->at_ns)
+        return false; /* an earlier one took its place */
     uint64_t until_ns = world->seats[item->node].stopped_until_ns;
     if (item->what == SIM_CONNECT && world->seats[item->peer].stopped_until_ns > until_ns)
         until_ns =
@@ -387,7 +451,7 @@ static bool waits_for_stopped(struct sim_world *world, const struct sim_item *it
     struct sim_item later = *item;
     later.at_ns = until_ns;
     if (item->what == SIM_TIMER)
-        world->seats[item->node].timer_at_ns[item->timer] = until_ns;
+        world->seats[item->node].timer_at_ns[item->detail] = until_ns;
     push(world, &later);
     return true;
 }
@@ -425,13 +489,13 @@ static void on_item(struct sim_world *world, const struct sim_item *item)
 static void digest_item(struct sim_world *world, const struct sim_item *item)
 {
     mu_fingerprint_add(&world->digest, item->at_ns);
-    mu_fingerprint_add(&world->digest, (uint64_t)item->what << 56 | (uint64_t)item->timer << 48 |
+    mu_fingerprint_add(&world->digest, (uint64_t)item->what << 56 | (uint64_t)item->detail << 48 |
                                            (uint64_t)item->node << 24 | item->peer);
     if (item->what == SIM_FRAME) {
-        const struct mu_frame *frame = &world->frames[item->ref].frame;
-        mu_fingerprint_add(&world->digest, frame->sequence << 24 ^ frame->ack << 8 ^ frame->type);
-        mu_fingerprint_add(&world->digest,
-                           frame->notice.id.index ^ (uint64_t)frame->notice.hops << 48);
+        const struct sim_frame *frame = &world->frames[item->ref];
+        mu_fingerprint_add(&world->digest, (uint64_t)frame->sequence << 32 | frame->ack);
+        mu_fingerprint_add(&world->digest, (uint64_t)frame->content << 16 | frame->hops);
+        mu_fingerprint_add(&world->digest, frame->age_ns);
     }
 }
 
@@ -445,22 +509,20 @@ static void prefetch(const struct sim_world *world)
     const struct mu_node *first = sim_world_node(world, 0);
     ptrdiff_t to_node = (const uint8_t *)sim_world_node(world, item->node) - (const uint8_t *)first;
     const struct mu_spread *spread = &first->spread;
-    for (size_t line = 0; line < sizeof *first; line += 64)
+    for (size_t line = 0; line < offsetof(struct mu_node, spread.duplicates); line += 64)
         __builtin_prefetch((const uint8_t *)first + to_node + line);
-    __builtin_prefetch((const uint8_t *)&spread->held[0] + to_node);
     __builtin_prefetch(&world->seats[item->node]);
     if (item->what != SIM_FRAME)
         return;
-    uint32_t edge = mu_graph_edge_to(world->size, item->node, item->peer);
-    if (edge < spread->edge_count) {
-        uint32_t link = spread->edges[edge].link;
-        __builtin_prefetch((const uint8_t *)&spread->edges[edge] + to_node);
-        __builtin_prefetch((const uint8_t *)&first->links.at[link] + to_node);
-        __builtin_prefetch((const uint8_t *)&first->links.rings[link * first->links.window] +
-                           to_node);
-    }
     __builtin_prefetch(&world->frames[item->ref]);
-    __builtin_prefetch((const uint8_t *)&world->frames[item->ref] + 64);
+    uint32_t edge = mu_graph_edge_to(world->size, item->node, item->peer);
+    if (edge == spread->edge_count)
+        return;
+    __builtin_prefetch((const uint8_t *)&first->links.at[edge] + to_node);
+    if (item->detail == MU_FRAME_ACK)
+        return;
+    __builtin_prefetch((const uint8_t *)&spread->edges[edge] + to_node);
+    __builtin_prefetch((const uint8_t *)&spread->held[0] + to_node);
 }
 
 static void start_all(struct sim_world *world)
@@ -502,6 +564,9 @@ void sim_world_run(struct sim_world *world, void (*progress)(const struct sim_wo
         assert(popped);
         (void)popped;
         if (item.at_ns > END_NS_MAX) {
+            if (!world->at_rest)
+                sim_law_fail(world, "rest", "after %llu s something is still on its way",
+                             END_NS_MAX / 1000000000);
             sim_law_on_end(world);
             return;
         }

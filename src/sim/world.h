@@ -50,6 +50,7 @@ struct sim_plan {
     struct mu_config config; /* 'self' is filled in */
     struct sim_net_plan net;
     bool links_up;                     /* the graph is connected before the start */
+    bool calm;                         /* nothing fails, and delays are short: S4 holds */
     uint64_t tell_ns_min, tell_ns_max; /* how long the oracle takes */
     uint32_t told_max;                 /* how many it tells of one death */
     bool root_at_dead;                 /* verdicts of the oracle hang from the dead node */
@@ -65,17 +66,29 @@ struct sim_plan {
 struct sim_seat {
     uint64_t timer_at_ns[MU_TIMERS]; /* when its item is due; MU_NEVER: none */
     uint64_t stopped_until_ns;
-    uint32_t crash_after; /* effects of the next update that still happen, or SIM_NOT_IN_UPDATE */
+    uint64_t lost_after_ns; /* of the dead: what would arrive later was still in the host */
+    uint32_t crash_after;   /* effects of the next update that still happen, or SIM_NOT_IN_UPDATE */
     bool alive;
 } __attribute__((aligned(64)));
 
 enum { SIM_PAYLOAD_MAX = 48 };
 
-struct sim_frame {
-    struct mu_frame frame;
-    uint32_t epoch;
+/* What many copies on their way have in common. */
+struct sim_content {
+    struct mu_notice_id id;
+    mu_slot root;
+    uint16_t length;
     uint8_t payload[SIM_PAYLOAD_MAX];
-} __attribute__((aligned(64)));
+};
+
+/* A frame on its way; millions at once. */
+struct sim_frame {
+    uint64_t age_ns;
+    uint32_t sequence, ack;
+    uint32_t content; /* index; UINT32_MAX: an acknowledgement */
+    uint32_t epoch;
+    uint16_t hops;
+};
 
 struct sim_world {
     const struct sim_plan *plan;
@@ -89,12 +102,13 @@ struct sim_world {
     struct mu_fingerprint digest; /* of the whole sequence of events */
 
     uint8_t *memory; /* the nodes */
-    size_t node_bytes, stride;
+    size_t node_bytes;
     struct mu_update update;
-    struct mu_effect *effects;
     struct sim_seat *seats; /* by node */
     uint32_t living;
 
+    struct sim_content *contents;
+    uint32_t content_count, content_capacity;
     struct sim_frame *frames;
     uint32_t *free_frames;
     uint32_t frame_count, frame_capacity, free_count;

@@ -137,7 +137,7 @@ static struct mu_record_result check_order(const struct mu_record_state *state,
         return bad(MU_RECORD_STARTED_TWICE, state->events, 0);
     if (now_ns < state->now_ns)
         return bad(MU_RECORD_TIME_BACKWARDS, now_ns, state->now_ns);
-    if (now_ns == MU_NEVER)
+    if (now_ns > MU_NEVER / 2) /* a deadline, that plus a wait, must not wrap */
         return bad(MU_RECORD_TIME_OVERFLOW, now_ns - state->now_ns, state->now_ns);
     return ok();
 }
@@ -160,6 +160,10 @@ static struct mu_record_result check_content(const struct mu_event *event)
         return check_slot(event->link_down.peer);
     case MU_EVENT_VERDICT:
         return from_wire(MU_RECORD_NOTICE, mu_wire_check_notice(event->verdict.notice));
+    case MU_EVENT_FORGET:
+        if (event->forget.kind != MU_NOTICE_PROC_DEAD && event->forget.kind != MU_NOTICE_PAYLOAD)
+            return bad(MU_RECORD_FORGET_KIND, event->forget.kind, 0);
+        return ok();
     }
     return bad(MU_RECORD_TYPE, (uint64_t)event->type, 0);
 }
@@ -204,6 +208,10 @@ static struct mu_record_result write_counted(struct mu_writer *writer, const str
         return ok();
     case MU_EVENT_POST:
         mu_write_bytes(writer, event->post.payload, event->post.length);
+        return ok();
+    case MU_EVENT_FORGET:
+        mu_write_u8(writer, event->forget.kind);
+        mu_write_u64(writer, event->forget.stream);
         return ok();
     }
     abort();
@@ -346,6 +354,10 @@ static struct mu_record_result read_content(struct mu_reader *reader, struct mu_
         return read_verdict(reader, record);
     case MU_EVENT_POST:
         return read_post(reader, event);
+    case MU_EVENT_FORGET:
+        event->forget.kind = mu_read_u8(reader);
+        event->forget.stream = mu_read_u64(reader);
+        return ok();
     }
     return bad(MU_RECORD_TYPE, (uint64_t)event->type, 0);
 }
@@ -480,6 +492,8 @@ static const char *sentence(enum mu_record_error error)
         return "slot " N " is not below " N ", the size of the largest machine";
     case MU_RECORD_INCARNATION:
         return "incarnation " N " is above " N;
+    case MU_RECORD_FORGET_KIND:
+        return "a stream of kind " N " cannot be forgotten: only of 2 and 3";
     case MU_RECORD_POST_LENGTH:
         return "posted payload of " N " bytes is longer than " N;
     case MU_RECORD_FRAME_TYPE:

@@ -70,6 +70,7 @@ enum mu_record_error {
     MU_RECORD_SLOT,
     MU_RECORD_INCARNATION,
     MU_RECORD_POST_LENGTH,
+    MU_RECORD_FORGET_KIND,
     MU_RECORD_FRAME_TYPE, /* a frame that does not enter the core */
     MU_RECORD_FRAME,      /* 'wire' says what is wrong with it */
     MU_RECORD_NOTICE,     /* 'wire' says what is wrong with it */

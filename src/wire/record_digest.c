@@ -73,6 +73,10 @@ static void add_event(struct mu_fingerprint *digest, const struct mu_event *even
     case MU_EVENT_POST:
         add_bytes(digest, event->post.payload, event->post.length);
         return;
+    case MU_EVENT_FORGET:
+        add(digest, event->forget.kind);
+        add(digest, event->forget.stream);
+        return;
     }
     abort();
 }
@@ -90,7 +94,10 @@ static void add_effect(struct mu_fingerprint *digest, const struct mu_effect *ef
         add_notice(digest, &effect->notice);
         return;
     case MU_DO_OPEN:
+        add(digest, effect->peer);
+        return;
     case MU_DO_CLOSE:
+        add(digest, effect->reason);
         add(digest, effect->peer);
         return;
     case MU_DO_FAULT:

@@ -152,7 +152,7 @@ static inline struct mu_event random_event(struct random *r, uint64_t after_ns,
                                            struct mu_frame *frame, struct mu_notice *notice)
 {
     struct mu_event event = {
-        .type = (enum mu_event_type)(MU_EVENT_TIMEOUT + random_below(r, MU_EVENT_POST - 1)),
+        .type = (enum mu_event_type)(MU_EVENT_TIMEOUT + random_below(r, MU_EVENT_FORGET - 1)),
         .now_ns = after_ns + random_between(r, 0, 1000 * 1000),
     };
     switch (event.type) {
@@ -181,6 +181,10 @@ static inline struct mu_event random_event(struct random *r, uint64_t after_ns,
         break;
     case MU_EVENT_POST:
         event.post.length = random_payload(r, &event.post.payload);
+        break;
+    case MU_EVENT_FORGET:
+        event.forget.kind = random_below(r, 2) == 0 ? MU_NOTICE_PROC_DEAD : MU_NOTICE_PAYLOAD;
+        event.forget.stream = random_between(r, 0, UINT64_MAX);
         break;
     }
     return event;
