@@ -1,5 +1,7 @@
 #include "cli/args.h"
 
+#include "cli/output.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -126,7 +128,7 @@ const char *args_parse(const struct command *command, int argc, char **argv)
         const char *text = argv[i];
         if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
             print_help(command);
-            exit(0);
+            exit(output_ok() ? 0 : 1);
         }
         if (text[0] != '-' || text[1] == '\0') {
             if (command->operand == NULL || operand != NULL)

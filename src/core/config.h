@@ -26,6 +26,8 @@ enum mu_broken_rule {
     MU_BROKEN_FORGET_EARLY = 1u << 7,  /* a notice is dropped before every edge has carried it */
     MU_BROKEN_RESUME_ALL = 1u << 8,    /* a reconnect sends again what the other side has */
     MU_BROKEN_NO_FENCE = 1u << 9,      /* the link to a dead node stays open */
+    MU_BROKEN_SEND_AGAIN = 1u << 10,   /* an edge that is done is served again */
+    MU_BROKEN_CHAIN = 1u << 11,        /* the tree is a chain from slot to slot */
 };
 
 struct mu_config {

@@ -227,6 +227,8 @@ static void send_on(struct mu_spread *spread, mu_body body, uint32_t edge, uint6
 /* Children in the notice's tree hear it at once.  So do orphans: their own parent is dead. */
 static bool is_urgent(const struct mu_spread *spread, const struct mu_held *held, mu_slot slot)
 {
+    if (is_broken(spread, MU_BROKEN_CHAIN))
+        return slot == spread->edges[0].slot;
     mu_slot parent = mu_graph_parent(spread->size, held->root, slot);
     return parent == spread->self ||
            (parent != MU_SLOT_NONE && mu_dead_is_out(spread->dead, parent));
@@ -239,7 +241,8 @@ static void serve_edge(struct mu_spread *spread, mu_body body, uint32_t e, enum 
 {
     const struct mu_held *held = &spread->held[body];
     mu_slot slot = spread->edges[e].slot;
-    if (slot == MU_SLOT_NONE || (held->done & bit(e)) != 0)
+    bool done = (held->done & bit(e)) != 0 && !is_broken(spread, MU_BROKEN_SEND_AGAIN);
+    if (slot == MU_SLOT_NONE || done)
         return;
     if (wave == WAVE_ALL || (wave == WAVE_ONWARD && leads_onward(e)) ||
         is_urgent(spread, held, slot))

@@ -1,9 +1,9 @@
 /* How a process ended, or why it never began: sorted, as a sentence, and as a shell's exit code.
  *
- * After Osman and Bargiela (seed 001): the end of a task is normal or a failure, and a failure
- * carries its kind of fault.  What the kernel knows is the signal; segmentation fault, bus error
- * and arithmetic exception are signals to it like "terminated" is.  Nothing here touches a
- * process: data in, data out. */
+ * After Osman and Bargiela, on error detection for distributed simulations: the end of a task is
+ * normal or a failure, and a failure carries its kind of fault.  What the kernel knows is the
+ * signal; segmentation fault, bus error and arithmetic exception are signals to it like
+ * "terminated" is.  Nothing here touches a process: data in, data out. */
 #ifndef MU_DAEMON_EXIT_KIND_H
 #define MU_DAEMON_EXIT_KIND_H
 

@@ -36,8 +36,7 @@ static enum mu_seal_event fail_with(struct mu_seal *seal, struct mu_seal_result 
 static enum mu_seal_event fail(struct mu_seal *seal, enum mu_seal_error error, uint64_t value,
                                uint64_t bound)
 {
-    return fail_with(seal,
-                     (struct mu_seal_result){.error = error, .value = value, .bound = bound});
+    return fail_with(seal, (struct mu_seal_result){.error = error, .value = value, .bound = bound});
 }
 
 void mu_seal_free(struct mu_seal *seal)
@@ -103,8 +102,8 @@ static void say_last(struct mu_seal *seal, const struct mu_message *message)
 
 static void start_sending(struct mu_seal *seal)
 {
-    uint8_t *key = seal->role == MU_SEAL_DIALLER ? seal->secret.keys.dialler
-                                                 : seal->secret.keys.acceptor;
+    uint8_t *key =
+        seal->role == MU_SEAL_DIALLER ? seal->secret.keys.dialler : seal->secret.keys.acceptor;
     crypto_secretstream_xchacha20poly1305_init_push(&seal->secret.send,
                                                     out_room(seal, MU_SEAL_HEADER), key);
     sodium_memzero(key, 32);
@@ -208,23 +207,28 @@ void mu_seal_init(struct mu_seal *seal, enum mu_seal_role role, const uint8_t *k
 /* What a member says of itself, and how it fits with who we are. */
 static struct mu_seal_result check_said(const struct mu_seal *seal, const struct mu_seal_said *said)
 {
-#define RULE(good, error_, value_, bound_)                                                         \
-    if (!(good))                                                                                   \
-    return (struct mu_seal_result){.error = (error_), .value = (value_), .bound = (bound_)}
     const struct mu_hello *self = &seal->self, *peer = &said->hello;
-    RULE(peer->machine == self->machine, MU_SEAL_OTHER_MACHINE, peer->machine, self->machine);
-    RULE(peer->size == self->size, MU_SEAL_OTHER_SIZE, peer->size, self->size);
-    RULE(peer->to == self->from, MU_SEAL_NOT_MEANT, peer->to, self->from);
-    RULE(peer->from < self->size, MU_SEAL_NO_SUCH_SLOT, peer->from, self->size);
-    RULE(peer->from != self->from, MU_SEAL_OWN_SLOT, peer->from, 0);
-    RULE(seal->role == MU_SEAL_ACCEPTOR || peer->from == self->to, MU_SEAL_NOT_CALLED, peer->from,
-         self->to);
-    RULE(peer->incarnation >= 1, MU_SEAL_NO_INCARNATION, peer->incarnation, 1);
-    RULE(said->kind == MU_SEAL_NOTICES || said->kind == MU_SEAL_BULK, MU_SEAL_NO_KIND, said->kind,
-         0);
-    RULE(seal->kind == MU_SEAL_ANY || said->kind == seal->kind, MU_SEAL_OTHER_KIND, said->kind,
-         seal->kind);
-#undef RULE
+    bool dialler = seal->role == MU_SEAL_DIALLER;
+    bool is_kind = said->kind == MU_SEAL_NOTICES || said->kind == MU_SEAL_BULK;
+    bool due_kind = seal->kind == MU_SEAL_ANY || said->kind == seal->kind;
+    const struct {
+        bool good;
+        struct mu_seal_result otherwise;
+    } rules[] = {
+        {peer->machine == self->machine,
+         {MU_SEAL_OTHER_MACHINE, peer->machine, self->machine, {0}}},
+        {peer->size == self->size, {MU_SEAL_OTHER_SIZE, peer->size, self->size, {0}}},
+        {peer->to == self->from, {MU_SEAL_NOT_MEANT, peer->to, self->from, {0}}},
+        {peer->from < self->size, {MU_SEAL_NO_SUCH_SLOT, peer->from, self->size, {0}}},
+        {peer->from != self->from, {MU_SEAL_OWN_SLOT, peer->from, 0, {0}}},
+        {!dialler || peer->from == self->to, {MU_SEAL_NOT_CALLED, peer->from, self->to, {0}}},
+        {peer->incarnation >= 1, {MU_SEAL_NO_INCARNATION, peer->incarnation, 1, {0}}},
+        {is_kind, {MU_SEAL_NO_KIND, said->kind, 0, {0}}},
+        {due_kind, {MU_SEAL_OTHER_KIND, said->kind, seal->kind, {0}}},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        if (!rules[i].good)
+            return rules[i].otherwise;
     return (struct mu_seal_result){.error = MU_SEAL_OK};
 }
 
@@ -232,6 +236,7 @@ static struct mu_seal_result check_said(const struct mu_seal *seal, const struct
 static enum mu_seal_event peer_known(struct mu_seal *seal)
 {
     seal->key = NULL;
+    seal->known = true;
     seal->state = MU_SEAL_DECIDE;
     if (seal->peer_version == MU_WIRE_VERSION)
         return MU_SEAL_PEER_KNOWN;
@@ -319,8 +324,8 @@ void mu_seal_accept(struct mu_seal *seal, uint64_t has, uint8_t *buffer, size_t 
 
 static enum mu_seal_event on_header(struct mu_seal *seal)
 {
-    uint8_t *key = seal->role == MU_SEAL_DIALLER ? seal->secret.keys.acceptor
-                                                 : seal->secret.keys.dialler;
+    uint8_t *key =
+        seal->role == MU_SEAL_DIALLER ? seal->secret.keys.acceptor : seal->secret.keys.dialler;
     crypto_secretstream_xchacha20poly1305_init_pull(&seal->secret.receive, seal->small, key);
     sodium_memzero(&seal->secret.keys, sizeof seal->secret.keys);
     wait_for(seal, MU_SEAL_WAIT_LENGTH, LENGTH_BYTES);
@@ -505,10 +510,8 @@ enum mu_seal_event mu_seal_end(struct mu_seal *seal)
 {
     if (seal->state == MU_SEAL_FAILED)
         return MU_SEAL_BAD;
-    if (seal->state == MU_SEAL_ENDED || seal->state == MU_SEAL_DEAF) {
-        wipe(seal);
+    if (seal->state == MU_SEAL_ENDED || seal->state == MU_SEAL_DEAF)
         return MU_SEAL_GOODBYE;
-    }
     return fail(seal, MU_SEAL_CUT, seal->frames, 0);
 }
 
@@ -527,7 +530,7 @@ const struct mu_refuse *mu_seal_refusal(const struct mu_seal *seal)
 
 const struct mu_hello *mu_seal_peer(const struct mu_seal *seal)
 {
-    return seal->state >= MU_SEAL_DECIDE && seal->peer.size != 0 ? &seal->peer : NULL;
+    return seal->known ? &seal->peer : NULL;
 }
 
 struct mu_seal_result mu_seal_result(const struct mu_seal *seal)

@@ -1,7 +1,7 @@
 /* One TCP connection between two daemons, authenticated and sealed: docs/spec/seal.md.
  *
- * Bytes in, bytes out: no socket, clock or thread here, and no memory but this struct and one buffer
- * of the caller.  A connection goes
+ * Bytes in, bytes out: no socket, clock or thread here, and no memory but this struct and one
+ * buffer of the caller.  A connection goes
  *
  *     mu_seal_init();  then, until it is over:
  *     mu_seal_output() -> the socket         mu_seal_consume()
@@ -27,10 +27,10 @@ enum mu_seal_kind {
 enum {
     MU_SEAL_KEY_BYTES = 32, /* of the machine's key */
     MU_SEAL_HEAD = 6,       /* magic, version and step, at the start of every handshake message */
-    MU_SEAL_PLAIN_HELLO = 79,
     MU_SEAL_TAG = 32,
-    MU_SEAL_CALL = MU_SEAL_PLAIN_HELLO + MU_SEAL_TAG, /* the dialler's first, the acceptor's only */
-    MU_SEAL_CONFIRM = MU_SEAL_HEAD + MU_SEAL_TAG,     /* the dialler's second */
+    MU_SEAL_SAID = 79,                            /* CALL or ANSWER before the tag */
+    MU_SEAL_CALL = MU_SEAL_SAID + MU_SEAL_TAG,    /* the dialler's first, the acceptor's only */
+    MU_SEAL_CONFIRM = MU_SEAL_HEAD + MU_SEAL_TAG, /* the dialler's second */
     MU_SEAL_HEADER = crypto_secretstream_xchacha20poly1305_HEADERBYTES,
     MU_SEAL_CIPHER_EXTRA = crypto_secretstream_xchacha20poly1305_ABYTES,
     MU_SEAL_OVERHEAD = 4 + MU_SEAL_CIPHER_EXTRA, /* what sealing adds to a frame */
@@ -71,10 +71,10 @@ enum mu_seal_error {
     MU_SEAL_VERSION_OLDER,
     MU_SEAL_OTHER_MACHINE,
     MU_SEAL_OTHER_SIZE,
-    MU_SEAL_NOT_MEANT,     /* this is another slot */
-    MU_SEAL_NOT_CALLED,    /* another slot answers */
-    MU_SEAL_NO_SUCH_SLOT,  /* it says to be one that the machine has not */
-    MU_SEAL_OWN_SLOT,      /* it says to be this one */
+    MU_SEAL_NOT_MEANT,    /* this is another slot */
+    MU_SEAL_NOT_CALLED,   /* another slot answers */
+    MU_SEAL_NO_SUCH_SLOT, /* it says to be one that the machine has not */
+    MU_SEAL_OWN_SLOT,     /* it says to be this one */
     MU_SEAL_NO_INCARNATION,
     MU_SEAL_NO_KIND,
     MU_SEAL_OTHER_KIND,
@@ -85,7 +85,7 @@ enum mu_seal_error {
     MU_SEAL_LAST_FRAME,    /* not a BYE or REFUSE; the same */
     MU_SEAL_HELLO_DIFFERS, /* from the handshake */
     MU_SEAL_AFTER_LAST,
-    MU_SEAL_CUT,           /* ended without a last frame: the peer died, or somebody cut it off */
+    MU_SEAL_CUT, /* ended without a last frame: the peer died, or somebody cut it off */
 };
 
 /* What a daemon counts. */
@@ -147,6 +147,7 @@ struct mu_seal {
     enum mu_seal_role role;
     uint8_t kind;         /* enum mu_seal_kind; ANY until the CALL is there */
     uint8_t peer_version; /* from the handshake on */
+    bool known;           /* the handshake is over */
     bool open;            /* the other side's HELLO is there */
     bool sending, sent_last;
     const uint8_t *key; /* of the caller; NULL once the handshake is over */
@@ -173,9 +174,9 @@ struct mu_seal {
 
 _Static_assert(sizeof(struct mu_seal) <= MU_SEAL_BYTES_MAX, "keep the stated bound");
 
-/* 'key' stays the caller's and there until PEER_KNOWN or BAD.  'self' is this daemon: machine, size,
- * from (its slot), incarnation, and of a dialler 'to', the slot that it calls; the rest is not
- * looked at.  All of it passes the rules of docs/wire.md.  A dialler's kind is not ANY. */
+/* 'key' stays the caller's and there until PEER_KNOWN or BAD.  'self' is this daemon: machine,
+ * size, from (its slot), incarnation, and of a dialler 'to', the slot that it calls; the rest is
+ * not looked at.  All of it passes the rules of docs/wire.md.  A dialler's kind is not ANY. */
 void mu_seal_init(struct mu_seal *seal, enum mu_seal_role role, const uint8_t *key,
                   enum mu_seal_kind kind, const struct mu_hello *self);
 
@@ -202,8 +203,9 @@ enum mu_seal_event mu_seal_end(struct mu_seal *seal);
 void mu_seal_accept(struct mu_seal *seal, uint64_t has, uint8_t *buffer, size_t room);
 size_t mu_seal_buffer_bytes(const struct mu_seal *seal);
 
-/* From PEER_KNOWN on: this side's last frame, a REFUSE; then the caller closes, and what still comes
- * in is thrown away.  A reason over MU_WIRE_REASON_MAX is cut, and what is not printable is shown as
+/* From PEER_KNOWN on: this side's last frame, a REFUSE; then the caller closes, and what still
+ * comes in is thrown away.  A reason over MU_WIRE_REASON_MAX is cut, and what is not printable is
+ * shown as
  * '?'.  Nothing happens when this side has said its last already, or the seal is bad. */
 void mu_seal_refuse(struct mu_seal *seal, enum mu_refuse_code code, const char *reason);
 
@@ -217,14 +219,16 @@ void mu_seal_bye(struct mu_seal *seal);
 size_t mu_seal_send(struct mu_seal *seal, const uint8_t *plain, size_t count, uint8_t *out);
 size_t mu_seal_frame_max(const struct mu_seal *seal);
 
-/* After FRAME: the frame, in the caller's buffer until the next mu_seal_input().  Of kind NOTICES it
- * is a NOTICE or an ACK, or the peer breaks the rules: HELLO, REFUSE and BYE do not come this way. */
+/* After FRAME: the frame, in the caller's buffer until the next mu_seal_input().  Of kind NOTICES
+ * it is a NOTICE or an ACK, or the peer breaks the rules: HELLO, REFUSE and BYE do not come this
+ * way. */
 const uint8_t *mu_seal_plain(const struct mu_seal *seal, size_t *count);
 
 /* After REFUSED: the reason is in the caller's buffer. */
 const struct mu_refuse *mu_seal_refusal(const struct mu_seal *seal);
 
-/* From PEER_KNOWN on: who it says to be, 'from' is its slot; 'has' from OPEN on.  NULL before. */
+/* From PEER_KNOWN on, and after a BAD that follows it: who it says to be, 'from' is its slot; 'has'
+ * from OPEN on.  NULL before. */
 const struct mu_hello *mu_seal_peer(const struct mu_seal *seal);
 
 /* After BAD. */

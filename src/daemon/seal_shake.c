@@ -56,7 +56,7 @@ static size_t place(enum mu_seal_step step)
 static void said_tag(uint8_t *tag, const uint8_t *shake, enum mu_seal_step step, const uint8_t *key)
 {
     hash(tag, step == MU_SEAL_STEP_CALL ? PERSONAL_CALL : PERSONAL_ANSWER, key, shake,
-         place(step) + MU_SEAL_PLAIN_HELLO);
+         place(step) + MU_SEAL_SAID);
 }
 
 void mu_seal_write_said(uint8_t *shake, enum mu_seal_step step, const uint8_t *key, uint8_t kind,
@@ -80,7 +80,7 @@ void mu_seal_write_said(uint8_t *shake, enum mu_seal_step step, const uint8_t *k
     mu_write_u32(&writer, self->incarnation);
     mu_write_bytes(&writer, public_half, sizeof public_half);
     mu_write_bytes(&writer, random, sizeof random);
-    assert(writer.used == MU_SEAL_PLAIN_HELLO);
+    assert(writer.used == MU_SEAL_SAID);
 
     uint8_t tag[MU_SEAL_TAG];
     said_tag(tag, shake, step, key);
@@ -92,14 +92,14 @@ bool mu_seal_tag_is_right(const uint8_t *shake, enum mu_seal_step step, const ui
 {
     uint8_t tag[MU_SEAL_TAG];
     said_tag(tag, shake, step, key);
-    return sodium_memcmp(tag, shake + place(step) + MU_SEAL_PLAIN_HELLO, sizeof tag) == 0;
+    return sodium_memcmp(tag, shake + place(step) + MU_SEAL_SAID, sizeof tag) == 0;
 }
 
 struct mu_seal_said mu_seal_read_said(const uint8_t *shake, enum mu_seal_step step)
 {
     struct mu_seal_said said = {0};
     struct mu_reader reader;
-    mu_reader_init(&reader, shake + place(step), MU_SEAL_PLAIN_HELLO);
+    mu_reader_init(&reader, shake + place(step), MU_SEAL_SAID);
     mu_read_u32(&reader); /* the magic */
     said.version = mu_read_u8(&reader);
     mu_read_u8(&reader); /* the step */

@@ -18,8 +18,8 @@ struct mu_seal_said {
 /* What every message begins with, before any tag: magic, and the step that is due. */
 struct mu_seal_result mu_seal_check_head(const uint8_t *head, enum mu_seal_step due);
 
-/* Writes CALL or ANSWER to its place in 'shake', with fresh random bytes and its tag.  The ephemeral
- * key pair is drawn here, too: the public half goes into the message. */
+/* Writes CALL or ANSWER to its place in 'shake', with fresh random bytes and its tag.  The
+ * ephemeral key pair is drawn here, too: the public half goes into the message. */
 void mu_seal_write_said(uint8_t *shake, enum mu_seal_step step, const uint8_t *key, uint8_t kind,
                         const struct mu_hello *self, uint8_t *ephemeral);
 

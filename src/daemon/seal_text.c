@@ -97,9 +97,11 @@ static const char *sentence(enum mu_seal_error error)
     case MU_SEAL_WEAK_KEY:
         return "the other side's ephemeral key is of small order: no secret would come of it";
     case MU_SEAL_VERSION_NEWER:
-        return "version " N " of the other side is newer than " N ", the newest this program speaks";
+        return "version " N " of the other side is newer than " N
+               ", the newest this program speaks";
     case MU_SEAL_VERSION_OLDER:
-        return "version " N " of the other side is older than " N ", the oldest this program speaks";
+        return "version " N " of the other side is older than " N
+               ", the oldest this program speaks";
     case MU_SEAL_OTHER_MACHINE:
         return "the other side is of machine " N ", this is machine " N;
     case MU_SEAL_OTHER_SIZE:

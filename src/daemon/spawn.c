@@ -19,6 +19,18 @@
 /* The C library has these names only since glibc 2.36. */
 #define IDTYPE_PIDFD ((idtype_t)3)
 
+/* ThreadSanitizer takes clone() for a fork that copies memory, and breaks its own books in the
+ * memory that is shared here.  It does not know the other name of the same function. */
+#if defined(__has_feature)
+#define HAS_FEATURE(name) __has_feature(name)
+#else
+#define HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
+int __clone(int (*run)(void *), void *stack, int flags, void *arg, ...);
+#define clone __clone
+#endif
+
 /* For one that was killed and does not go: it hangs in the kernel, and close() must not. */
 enum { REAP_TIMEOUT_MS = 2000 };
 

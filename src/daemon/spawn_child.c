@@ -12,8 +12,10 @@
 /* Sanitizers keep books per thread, and the thread they would take this for stands still in
  * clone(). So no function here is instrumented, and all calls go through syscall(), which none
  * intercepts. */
-#if defined(__clang__) && __has_attribute(disable_sanitizer_instrumentation)
-#define IN_CHILD __attribute__((disable_sanitizer_instrumentation))
+#ifdef __clang__
+#define IN_CHILD                                                                                   \
+    __attribute__((no_sanitize("address", "thread", "undefined", "coverage"),                      \
+                   disable_sanitizer_instrumentation))
 #else
 #define IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined")))
 #endif

@@ -208,12 +208,14 @@ bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end)
     }
 }
 
-/* It is not reaped before it leaves the set, so its number, and its group's, are still its own. */
-static bool send(const struct mu_watched *process, int number)
+/* It is not reaped before it leaves the set, so its number, and its group's, are still its own. One
+ * that left its group for another is met as a process; so is every one that must die. */
+static bool send_signal(const struct mu_watched *process, int number)
 {
-    if (process->own_group)
-        return kill(-process->pid, number) == 0;
-    return syscall(SYS_pidfd_send_signal, process->pidfd, number, NULL, 0) == 0;
+    bool took = process->own_group && kill(-process->pid, number) == 0;
+    if (took && number != SIGKILL)
+        return true;
+    return syscall(SYS_pidfd_send_signal, process->pidfd, number, NULL, 0) == 0 || took;
 }
 
 enum mu_watch_error mu_watch_proc_signal(struct mu_watch_proc *watch, uint32_t job, uint32_t rank,
@@ -222,7 +224,7 @@ enum mu_watch_error mu_watch_proc_signal(struct mu_watch_proc *watch, uint32_t j
     const struct mu_watched *process = find(watch, job, rank);
     if (!process)
         return MU_WATCH_NO_SUCH;
-    return send(process, signal) ? MU_WATCH_OK : MU_WATCH_SIGNAL;
+    return send_signal(process, signal) ? MU_WATCH_OK : MU_WATCH_SIGNAL;
 }
 
 static uint32_t send_many(struct mu_watch_proc *watch, bool all, uint32_t job, int number)
@@ -231,7 +233,7 @@ static uint32_t send_many(struct mu_watch_proc *watch, bool all, uint32_t job, i
     for (uint32_t slot = 0; slot < watch->high; slot++) {
         const struct mu_watched *process = &watch->at[slot];
         if (process->pidfd >= 0 && (all || process->job == job))
-            took += send(process, number) ? 1 : 0;
+            took += send_signal(process, number) ? 1 : 0;
     }
     return took;
 }

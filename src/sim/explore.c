@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEPTH_MAX = 4096, PROGRESS_EVERY = 1 << 20 };
+enum { DEPTH_MAX = 4096, PROGRESS_EVERY = 1 << 14 };
 
 /* One state on the way down: how it looked, and which of its actions comes next. */
 struct level {

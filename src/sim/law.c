@@ -250,6 +250,8 @@ void sim_law_on_quiet(struct sim_world *world)
 
 void sim_law_on_end(struct sim_world *world)
 {
+    if (world->plan->config.retain_ns == MU_NEVER)
+        return;
     for (mu_slot node = 0; world->law.broken == NULL && node < world->size; node++) {
         const struct mu_spread *spread = &sim_world_node(world, node)->spread;
         for (uint16_t i = 0; sim_world_alive(world, node) && i < spread->count; i++) {

@@ -19,6 +19,8 @@ const struct sim_mutant sim_mutants[] = {
     {"forget-early", "a notice is dropped before every edge carried it", MU_BROKEN_FORGET_EARLY},
     {"resume-all", "a reconnect sends again what the other side has", MU_BROKEN_RESUME_ALL},
     {"no-fence", "the link to a dead node stays open", MU_BROKEN_NO_FENCE},
+    {"send-again", "an edge that is done is served again", MU_BROKEN_SEND_AGAIN},
+    {"chain", "the tree is a chain from slot to slot", MU_BROKEN_CHAIN},
 };
 
 const size_t sim_mutant_count = sizeof sim_mutants / sizeof sim_mutants[0];

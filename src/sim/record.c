@@ -24,7 +24,7 @@ bool sim_record_start(struct sim_recorder *recorder, FILE *to, const struct mu_c
 {
     *recorder = (struct sim_recorder){.to = to, .node = config->self};
     recorder->scratch = sim_calloc(1, MU_RECORD_MAX);
-    mu_fingerprint_init(&recorder->digest);
+    mu_record_digest_start(&recorder->digest, config);
     struct mu_writer writer;
     mu_writer_init(&writer, recorder->scratch, MU_RECORD_MAX);
     write_out(recorder, &writer, mu_record_encode_header(&writer, config));
@@ -123,8 +123,8 @@ static void replay_records(struct replay *replay, const uint8_t *bytes, size_t s
         struct mu_record_result decoded =
             mu_record_decode(&state, bytes + at, size - at, &record, &used);
         if (decoded.error != MU_RECORD_OK) {
-            snprintf(result->error, sizeof result->error, "%s: byte %zu: %s", replay->path, at,
-                     mu_record_text(decoded, text, sizeof text));
+            snprintf(result->error, sizeof result->error, "%s: byte %zu: %s", replay->path,
+                     MU_RECORD_HEADER_BYTES + at, mu_record_text(decoded, text, sizeof text));
             return;
         }
         at += used;
@@ -157,6 +157,7 @@ static void replay_bytes(struct replay *replay, const uint8_t *bytes, size_t siz
                  node_bytes + update_bytes, REPLAY_BYTES_MAX);
         return;
     }
+    mu_record_digest_start(&result->digest, &config);
     void *memory = sim_map(node_bytes);
     replay->node = mu_node_init(memory, node_bytes, &config);
     replay->update.capacity = mu_node_effects_max(&config);
@@ -169,7 +170,6 @@ static void replay_bytes(struct replay *replay, const uint8_t *bytes, size_t siz
 void sim_replay(const char *path, FILE *trace, struct sim_replay_result *result)
 {
     memset(result, 0, sizeof *result);
-    mu_fingerprint_init(&result->digest);
     size_t size;
     uint8_t *bytes = read_file(path, &size, result);
     if (bytes == NULL)

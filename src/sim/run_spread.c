@@ -23,6 +23,7 @@ static double wall_s(void)
 void sim_run_spread_config(struct mu_config *config, const struct sim_run_spread *run)
 {
     mu_config_default(config, run->nodes, 0);
+    config->retain_ns = MU_NEVER; /* the run ends when everybody knows */
     uint32_t edges = mu_graph_edges(run->nodes);
     config->limits = (struct mu_limits){
         /* The slots next to a dead node take over all links that led to it. */

@@ -488,15 +488,16 @@ static void on_item(struct sim_world *world, const struct sim_item *item)
 
 static void digest_item(struct sim_world *world, const struct sim_item *item)
 {
+    uint64_t what = (uint64_t)item->what << 56 | (uint64_t)item->detail << 48 |
+                    (uint64_t)item->node << 24 | item->peer;
     mu_fingerprint_add(&world->digest, item->at_ns);
-    mu_fingerprint_add(&world->digest, (uint64_t)item->what << 56 | (uint64_t)item->detail << 48 |
-                                           (uint64_t)item->node << 24 | item->peer);
-    if (item->what == SIM_FRAME) {
-        const struct sim_frame *frame = &world->frames[item->ref];
-        mu_fingerprint_add(&world->digest, (uint64_t)frame->sequence << 32 | frame->ack);
-        mu_fingerprint_add(&world->digest, (uint64_t)frame->content << 16 | frame->hops);
-        mu_fingerprint_add(&world->digest, frame->age_ns);
-    }
+    mu_fingerprint_add(&world->digest, what);
+    if (item->what != SIM_FRAME)
+        return;
+    const struct sim_frame *frame = &world->frames[item->ref];
+    uint64_t carries = (uint64_t)frame->content << 16 | frame->hops;
+    mu_fingerprint_add(&world->digest, frame->age_ns ^ carries << 32);
+    mu_fingerprint_add(&world->digest, (uint64_t)frame->sequence << 32 | frame->ack);
 }
 
 /* In a large world each node is far from the caches.  Fetch, of those that come next, what a step

@@ -44,6 +44,7 @@ enum mu_refuse_code {
     MU_REFUSE_SLOT,        /* this is not who was meant */
     MU_REFUSE_DEAD,        /* that incarnation was declared dead */
     MU_REFUSE_FULL,        /* no room for one more link */
+    MU_REFUSE_RETURNED,    /* another incarnation of that node is known, and not known to be dead */
 };
 
 struct mu_refuse {

@@ -20,8 +20,9 @@ enum { MU_RECORD_VERSION = 1 };
 
 enum {
     MU_RECORD_HEADER_BYTES = 67,
-    /* The longest record: a RECV, with its length, type, time, sender and transit time. */
-    MU_RECORD_MAX = 3 + 1 + MU_VARINT_MAX + 4 + MU_VARINT_MAX + MU_WIRE_FRAME_MAX,
+    /* The longest record: a RECV, with its length, type, time (below 2^63), sender and transit
+     * time. */
+    MU_RECORD_MAX = 3 + 1 + 9 + 4 + MU_VARINT_MAX + MU_WIRE_FRAME_MAX,
 };
 
 /* In the place of an event's type. */
@@ -113,8 +114,10 @@ struct mu_record_result mu_record_decode_header(const uint8_t *bytes, size_t ava
 struct mu_record_result mu_record_decode(struct mu_record_state *state, const uint8_t *bytes,
                                          size_t available, struct mu_record *record, size_t *used);
 
-/* Feeds the digest of a recording with one step: the event, and every effect and deadline that came
- * of it.  Begin with mu_fingerprint_init(). */
+/* A digest begins with the configuration ... */
+void mu_record_digest_start(struct mu_fingerprint *digest, const struct mu_config *config);
+
+/* ... and is fed with each step: the event, and every effect and deadline that came of it. */
 void mu_record_digest_step(struct mu_fingerprint *digest, const struct mu_event *event,
                            const struct mu_update *update);
 

@@ -108,6 +108,24 @@ static void add_effect(struct mu_fingerprint *digest, const struct mu_effect *ef
     abort();
 }
 
+void mu_record_digest_start(struct mu_fingerprint *digest, const struct mu_config *config)
+{
+    mu_fingerprint_init(digest);
+    add(digest, config->size);
+    add(digest, config->self);
+    add(digest, config->incarnation);
+    add(digest, config->redundant_wait_ns);
+    add(digest, config->ack_delay_ns);
+    add(digest, config->retain_ns);
+    add(digest, config->limits.links);
+    add(digest, config->limits.dead);
+    add(digest, config->limits.seen);
+    add(digest, config->limits.notices);
+    add(digest, config->limits.payload_bytes);
+    add(digest, config->limits.window);
+    add(digest, config->broken_rules);
+}
+
 void mu_record_digest_step(struct mu_fingerprint *digest, const struct mu_event *event,
                            const struct mu_update *update)
 {

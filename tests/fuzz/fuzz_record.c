@@ -34,14 +34,13 @@ static void run_begin(struct run *run, const struct mu_config *config, int fille
     memset(run, 0, sizeof *run);
     mu_fingerprint_init(&run->digest);
     size_t bytes = mu_node_bytes(config);
-    uint64_t effects = (uint64_t)config->limits.links * (config->limits.window + 2u) + 8;
+    uint32_t effects = mu_node_effects_max(config);
     if (bytes > NODE_BYTES_MAX || effects > EFFECTS_MAX || config->broken_rules != 0)
         return; /* a broken rule may break anything */
-    assert(effects == mu_node_effects_max(config));
     void *memory = aligned_alloc(64, bytes);
     memset(memory, filler, bytes);
     run->node = mu_node_init(memory, bytes, config);
-    run->update.capacity = (uint32_t)effects;
+    run->update.capacity = effects;
     run->update.effects = malloc(effects * sizeof *run->update.effects);
 }
 

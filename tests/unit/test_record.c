@@ -87,8 +87,9 @@ static struct mu_config sample_config(void)
     struct mu_config config;
     mu_config_default(&config, 300, 17);
     config.incarnation = 0x01020304;
-    config.redundant_wait_ns = UINT64_MAX;
+    config.redundant_wait_ns = INT64_MAX;
     config.ack_delay_ns = 0x1122334455667788;
+    config.retain_ns = UINT64_MAX;
     config.limits.seen = UINT32_MAX;
     config.limits.payload_bytes = UINT16_MAX;
     config.broken_rules = 0x80000001;
@@ -179,7 +180,7 @@ static void the_longest_record_has_the_stated_length(void **state)
     frame.notice.length = UINT16_MAX;
     frame.notice.payload = random_payload_bytes;
     struct mu_event event = {.type = MU_EVENT_RECV,
-                             .now_ns = MU_NEVER - 1,
+                             .now_ns = MU_NEVER / 2,
                              .recv = {MU_SIZE_MAX - 1, UINT64_MAX, &frame}};
     struct mu_record_state longest = {.events = 1};
     assert_int_equal(encode(&longest, bytes, &event), MU_RECORD_MAX);
@@ -256,8 +257,8 @@ static void a_refused_record_is_told_with_value_and_rule(void **state)
     const struct mu_record_state fresh = {0};
     struct mu_record_state late = {.now_ns = MU_NEVER - 2, .events = 1};
     struct mu_record_state over = {.ended = true};
-    expect_refused(started, "\x00", 1, "record length 0 is not between 1 and 65615");
-    expect_refused(started, "\xff\xff\x7f", 3, "record length 2097151 is not between 1 and 65615");
+    expect_refused(started, "\x00", 1, "record length 0 is not between 1 and 65614");
+    expect_refused(started, "\xff\xff\x7f", 3, "record length 2097151 is not between 1 and 65614");
     expect_refused(started, "\x81\x00", 2, "a number is not in its shortest form, or over 64 bits");
     expect_refused(started, "\x03\x02\x80\x00", 4,
                    "a number is not in its shortest form, or over 64 bits");
@@ -265,7 +266,7 @@ static void a_refused_record_is_told_with_value_and_rule(void **state)
                    "record type 9 is neither an event, 1 (START) to 7 (POST), nor 255 (END)");
     expect_refused(started, "\x02\x02\x00", 3, "the record ends before the last field of its type");
     expect_refused(started, "\x04\x02\x00\x00\x00", 5, "bytes after the last field of a record: 1");
-    expect_refused(started, "\x03\x02\x00\x03", 4, "timer 3 is not below 3");
+    expect_refused(started, "\x03\x02\x00\x04", 4, "timer 4 is not below 4");
     expect_refused(started, "\x03\x01\x00\x00", 4, "a second START after 1 events");
     expect_refused(fresh, "\x03\x01\x00\x02", 4, "links_up 2 in a START is neither 0 nor 1");
     expect_refused(fresh, "\x03\x02\x00\x00", 4,
