@@ -5,7 +5,7 @@
 
 _Static_assert(sizeof(struct mu_link) == 32, "a link must not cross a cache line");
 
-void mu_links_init(struct mu_links *links, struct mu_arena *arena, uint32_t capacity,
+void mu_links_init(struct mu_links *links, struct mu_arena *arena, uint16_t capacity,
                    uint16_t window, uint64_t ack_delay_ns)
 {
     assert(window > 0 && capacity > 0);
@@ -28,12 +28,10 @@ struct mu_link *mu_links_find(struct mu_links *links, mu_slot peer)
     return NULL;
 }
 
-struct mu_link *mu_links_get(struct mu_links *links, mu_slot peer)
+struct mu_link *mu_links_add(struct mu_links *links, mu_slot peer)
 {
     assert(peer != MU_SLOT_NONE);
-    struct mu_link *link = mu_links_find(links, peer);
-    if (link != NULL)
-        return link;
+    struct mu_link *link;
     if (links->unused > 0) {
         link = mu_links_find(links, MU_SLOT_NONE);
         links->unused--;
@@ -45,6 +43,12 @@ struct mu_link *mu_links_get(struct mu_links *links, mu_slot peer)
     memset(link, 0, sizeof *link);
     link->peer = peer;
     return link;
+}
+
+struct mu_link *mu_links_get(struct mu_links *links, mu_slot peer)
+{
+    struct mu_link *link = mu_links_find(links, peer);
+    return link != NULL ? link : mu_links_add(links, peer);
 }
 
 void mu_links_remove(struct mu_links *links, struct mu_link *link)

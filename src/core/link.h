@@ -33,21 +33,24 @@ struct mu_links {
     struct mu_link *at;
     mu_body *rings;      /* 'window' entries a link */
     uint64_t ack_due_ns; /* MU_NEVER: nothing is owed */
-    uint32_t count;      /* entries that have ever been in use */
-    uint32_t unused;     /* of these, given back */
-    uint32_t capacity;
-    uint16_t window;
     uint64_t ack_delay_ns;
     uint64_t repeats; /* frames dropped because they were there already */
+    uint16_t count;   /* entries that have ever been in use */
+    uint16_t unused;  /* of these, given back */
+    uint16_t capacity;
+    uint16_t window;
 };
 
-void mu_links_init(struct mu_links *links, struct mu_arena *arena, uint32_t capacity,
+void mu_links_init(struct mu_links *links, struct mu_arena *arena, uint16_t capacity,
                    uint16_t window, uint64_t ack_delay_ns);
 
 /* The link to a peer, or NULL. */
 struct mu_link *mu_links_find(struct mu_links *links, mu_slot peer);
 
-/* The same, made when there is none; NULL when all entries are in use. */
+/* A link to a peer that has none yet; NULL when all entries are in use. */
+struct mu_link *mu_links_add(struct mu_links *links, mu_slot peer);
+
+/* The one that is there, or a new one. */
 struct mu_link *mu_links_get(struct mu_links *links, mu_slot peer);
 
 /* Gives the entry back, with all that is pending on it. */

@@ -80,8 +80,8 @@ void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
     *spread = (struct mu_spread){
         .self = config->self,
         .size = config->size,
-        .edge_count = edge_count,
-        .broken_rules = config->broken_rules,
+        .edge_count = (uint16_t)edge_count,
+        .broken_rules = (uint16_t)config->broken_rules,
         .redundant_wait_ns = config->redundant_wait_ns,
         .retain_ns = config->retain_ns,
         .payload_bytes = config->limits.payload_bytes,
@@ -119,17 +119,26 @@ static uint32_t edge_with(const struct mu_edge *edges, uint32_t count, mu_slot s
     return edge;
 }
 
+static bool lower_edge_leads_to(const struct mu_spread *spread, uint32_t edge, mu_slot slot)
+{
+    if (spread->dead->count == 0) /* by nature: no need to look */
+        return mu_graph_edge_to(spread->size, spread->self, slot) < edge;
+    return edge_with(spread->edges, edge, slot) < edge;
+}
+
 /* Finds where each edge leads now, and the link along it.  With links_up it is connected. */
 static enum mu_fault lay_edges(struct mu_spread *spread, bool links_up, struct mu_update *update)
 {
     enum mu_fault fault = MU_FAULT_NONE;
+    bool is_first = spread->links->count == 0; /* nothing to look for */
     for (uint32_t e = 0; e < spread->edge_count; e++) {
         struct mu_edge *edge = &spread->edges[e];
         mu_slot slot = occupant(spread, e);
-        edge->slot = edge_with(spread->edges, e, slot) < e ? MU_SLOT_NONE : slot;
+        edge->slot = lower_edge_leads_to(spread, e, slot) ? MU_SLOT_NONE : slot;
         if (edge->slot == MU_SLOT_NONE)
             continue;
-        struct mu_link *link = mu_links_get(spread->links, slot);
+        struct mu_link *link =
+            is_first ? mu_links_add(spread->links, slot) : mu_links_get(spread->links, slot);
         if (link == NULL) {
             edge->slot = MU_SLOT_NONE; /* leads nowhere until the next mending finds room */
             fault = MU_FAULT_LINKS_FULL;

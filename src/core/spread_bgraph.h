@@ -48,8 +48,9 @@ struct mu_queue {
 struct mu_spread {
     mu_slot self;
     uint32_t size;
-    uint32_t edge_count;
-    uint32_t broken_rules;
+    uint16_t edge_count;
+    uint16_t broken_rules;
+    uint32_t duplicates; /* copies that came in after the first, modulo 2^32 */
     struct mu_edge *edges;
     struct mu_held *held;
     mu_body *order;    /* held notices by identity */
@@ -59,7 +60,6 @@ struct mu_spread {
     uint16_t payload_bytes;
     mu_body free;
     struct mu_queue await_onward, await_back, retained;
-    uint64_t duplicates; /* copies that came in after the first */
     uint64_t redundant_wait_ns;
     uint64_t retain_ns;
     uint8_t *payloads;

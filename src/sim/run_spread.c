@@ -27,7 +27,9 @@ void sim_run_spread_config(struct mu_config *config, const struct sim_run_spread
     uint32_t edges = mu_graph_edges(run->nodes);
     config->limits = (struct mu_limits){
         /* The slots next to a dead node take over all links that led to it. */
-        .links = run->node_dies ? 2 * edges + 8 : edges + 1,
+        .links = run->node_dies ? 2 * edges + 8
+                 : edges == 0   ? 1
+                                : edges,
         .dead = 1,
         .seen = 1,
         .notices = 1,

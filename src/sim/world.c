@@ -178,6 +178,13 @@ static void release_frame(struct sim_world *world, uint32_t ref)
     world->free_frames[world->free_count++] = ref;
 }
 
+/* An acknowledgement is nothing but one number; where connections are not told apart it needs no
+ * frame to be kept, and there are as many of them as of all others. */
+static bool is_bare_ack(const struct sim_world *world, const struct sim_item *item)
+{
+    return item->detail == MU_FRAME_ACK && !world->net.plan.tracked;
+}
+
 static void send_frame(struct sim_world *world, mu_slot from, const struct mu_effect *effect)
 {
     uint32_t epoch;
@@ -188,9 +195,12 @@ static void send_frame(struct sim_world *world, mu_slot from, const struct mu_ef
     struct sim_item item = {.at_ns = arrives_ns,
                             .node = effect->peer,
                             .peer = from,
-                            .ref = keep_frame(world, &effect->frame, epoch),
                             .what = SIM_FRAME,
                             .detail = effect->frame.type};
+    if (is_bare_ack(world, &item))
+        item.ref = (uint32_t)effect->frame.ack;
+    else
+        item.ref = keep_frame(world, &effect->frame, epoch);
     push(world, &item);
 }
 
@@ -403,20 +413,25 @@ static bool oracle_insists(struct sim_world *world)
 static bool arrives(const struct sim_world *world, const struct sim_item *item)
 {
     return sim_world_alive(world, item->node) &&
-           item->at_ns <= world->seats[item->peer].lost_after_ns &&
-           sim_net_delivers(&world->net, item->peer, item->node, world->frames[item->ref].epoch);
+           (world->living == world->size ||
+            item->at_ns <= world->seats[item->peer].lost_after_ns) &&
+           (is_bare_ack(world, item) ||
+            sim_net_delivers(&world->net, item->peer, item->node, world->frames[item->ref].epoch));
 }
 
 static void on_frame(struct sim_world *world, const struct sim_item *item)
 {
     bool does_arrive = arrives(world, item);
-    struct mu_frame frame = whole_frame(world, item->ref);
-    release_frame(world, item->ref);
+    struct mu_frame frame = {.type = MU_FRAME_ACK, .ack = item->ref};
+    if (!is_bare_ack(world, item)) {
+        frame = whole_frame(world, item->ref);
+        release_frame(world, item->ref);
+    }
     if (!does_arrive)
         return;
     struct mu_node *node = sim_world_node(world, item->node);
-    bool fenced = mu_dead_is_out(&node->dead, item->peer);
-    uint64_t strays = node->strays;
+    bool fenced = world->living < world->size && mu_dead_is_out(&node->dead, item->peer);
+    uint64_t strays = fenced ? node->strays : 0;
     struct mu_event event = {.type = MU_EVENT_RECV, .recv = {.from = item->peer, .frame = &frame}};
     sim_world_step(world, item->node, &event);
     if (fenced && node->strays == strays)
@@ -494,6 +509,10 @@ static void digest_item(struct sim_world *world, const struct sim_item *item)
     mu_fingerprint_add(&world->digest, what);
     if (item->what != SIM_FRAME)
         return;
+    if (is_bare_ack(world, item)) {
+        mu_fingerprint_add(&world->digest, item->ref);
+        return;
+    }
     const struct sim_frame *frame = &world->frames[item->ref];
     uint64_t carries = (uint64_t)frame->content << 16 | frame->hops;
     mu_fingerprint_add(&world->digest, frame->age_ns ^ carries << 32);
@@ -510,12 +529,13 @@ static void prefetch(const struct sim_world *world)
     const struct mu_node *first = sim_world_node(world, 0);
     ptrdiff_t to_node = (const uint8_t *)sim_world_node(world, item->node) - (const uint8_t *)first;
     const struct mu_spread *spread = &first->spread;
-    for (size_t line = 0; line < offsetof(struct mu_node, spread.duplicates); line += 64)
+    for (size_t line = 0; line < offsetof(struct mu_node, spread.redundant_wait_ns); line += 64)
         __builtin_prefetch((const uint8_t *)first + to_node + line);
     __builtin_prefetch(&world->seats[item->node]);
     if (item->what != SIM_FRAME)
         return;
-    __builtin_prefetch(&world->frames[item->ref]);
+    if (item->detail != MU_FRAME_ACK)
+        __builtin_prefetch(&world->frames[item->ref]);
     uint32_t edge = mu_graph_edge_to(world->size, item->node, item->peer);
     if (edge == spread->edge_count)
         return;
