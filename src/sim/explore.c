@@ -1,13 +1,12 @@
-#define _GNU_SOURCE
 #include "sim/explore.h"
 
 #include "sim/memory.h"
 #include "sim/visited.h"
+#include "sim/wall.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { DEPTH_MAX = 4096, PROGRESS_EVERY = 1 << 14 };
 
@@ -34,13 +33,6 @@ struct search {
     double start_s;
 };
 
-static double wall_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void search_init(struct search *search, struct explore_model *model,
                         const struct explore_options *options, struct explore_result *result)
 {
@@ -48,7 +40,7 @@ static void search_init(struct search *search, struct explore_model *model,
                               .options = options,
                               .result = result,
                               .limit = DEPTH_MAX - 1,
-                              .start_s = wall_s()};
+                              .start_s = sim_wall_s()};
     visited_init(&search->visited, options->memory_bytes);
     search->levels = sim_calloc(DEPTH_MAX, sizeof *search->levels);
 }
@@ -136,7 +128,8 @@ static bool should_stop(struct search *search)
     if (result->transitions % PROGRESS_EVERY == 0) {
         if (options->progress != NULL)
             options->progress(search->visited.count, result->transitions);
-        if (options->seconds_max > 0 && wall_s() - search->start_s > (double)options->seconds_max)
+        if (options->seconds_max > 0 &&
+            sim_wall_s() - search->start_s > (double)options->seconds_max)
             search->out_of_room = true;
     }
     return result->violations > 0 || search->out_of_room;
@@ -233,9 +226,9 @@ void explore(struct explore_model *model, const struct explore_options *options,
     search_free(&search);
     memcpy(model->state, start, model->state_bytes);
     if (result->violations > 0)
-        find_shortest(model, options, wall_s(), result);
+        find_shortest(model, options, sim_wall_s(), result);
     memcpy(model->state, start, model->state_bytes);
     free(start);
-    result->wall_s = wall_s() - search.start_s;
+    result->wall_s = sim_wall_s() - search.start_s;
     result->rss_mib = sim_peak_rss_mib();
 }

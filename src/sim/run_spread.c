@@ -1,23 +1,15 @@
-#define _GNU_SOURCE
 #include "sim/run_spread.h"
 
 #include "core/graph.h"
 #include "sim/memory.h"
+#include "sim/wall.h"
 
 #include <string.h>
-#include <time.h>
 
 enum {
     TRACKED_MAX = 1024, /* larger worlds do not keep their connections one by one */
     SEEN_US = 20,       /* neighbours see a closed connection after up to so long */
 };
-
-static double wall_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* Limits of a node that lives through one death: what a million of them take must fit. */
 void sim_run_spread_config(struct mu_config *config, const struct sim_run_spread *run)
@@ -57,7 +49,7 @@ static uint64_t count_messages(const struct sim_world *world)
 void sim_run_spread(const struct sim_run_spread *run, struct sim_run_spread_result *result,
                     uint16_t *hop_of)
 {
-    double start_s = wall_s();
+    double start_s = sim_wall_s();
     memset(result, 0, sizeof *result);
     struct sim_plan plan = {.seed = run->seed, .trace = run->trace, .recorder = run->recorder};
     sim_run_spread_config(&plan.config, run);
@@ -99,6 +91,6 @@ void sim_run_spread(const struct sim_run_spread *run, struct sim_run_spread_resu
         snprintf(result->message, sizeof result->message, "%s", world.law.message);
     }
     sim_world_free(&world);
-    result->wall_s = wall_s() - start_s;
+    result->wall_s = sim_wall_s() - start_s;
     result->rss_mib = sim_peak_rss_mib();
 }
