@@ -1,6 +1,7 @@
 # The front door.  CMake and Ninja do the work; this file knows which trees there are:
 #   build/       what ships                      (commands in build/bin)
 #   build/asan   the same under ASan and UBSan   (its tests are called asan:...)
+#   build/tsan   what has threads, under TSan    (tsan:...)
 #   build/fuzz   the fuzz targets, by clang
 
 FUZZ_SECONDS ?= 600
@@ -11,6 +12,7 @@ prefix ?= /usr/local
 # second), because Ninja would not notice that a test script became executable.
 tree = cmake -G Ninja --log-level=NOTICE -S . -B $(1) $(2) && cmake --build $(1)
 asan_options = -DMUSTER_SANITIZE=address,undefined
+tsan_options = -DMUSTER_SANITIZE=thread
 fuzz_options = -DMUSTER_FUZZ=ON -DCMAKE_C_COMPILER=$(FUZZ_CC)
 fuzz_names = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
@@ -26,6 +28,7 @@ demo: all              ## show what muster does, in a few seconds
 
 test: all              ## build all trees and run every test: what CI runs
 	@$(call tree,build/asan,$(asan_options))
+	@$(call tree,build/tsan,$(tsan_options))
 	@$(call tree,build/fuzz,$(fuzz_options))
 	@ctest --test-dir build --output-on-failure -j "$$(nproc)"
 

@@ -176,13 +176,24 @@ static void wait_for(struct mu_seal *seal, enum mu_seal_state state, size_t want
     seal->wanted = wanted;
 }
 
+static bool is_kind(unsigned kind)
+{
+    return kind == MU_SEAL_NOTICES || kind == MU_SEAL_BULK || kind == MU_SEAL_LAUNCHER;
+}
+
+/* A launcher has no slot, and says the one after the last. */
+static bool is_place(mu_slot slot, uint32_t size, bool launcher)
+{
+    return launcher ? slot == size : slot < size;
+}
+
 void mu_seal_init(struct mu_seal *seal, enum mu_seal_role role, const uint8_t *key,
                   enum mu_seal_kind kind, const struct mu_hello *self)
 {
     if (sodium_init() < 0)
         abort(); /* a mutex of libsodium cannot be locked; nothing could be trusted from here on */
-    assert(self->size >= 1 && self->size <= MU_SIZE_MAX && self->from < self->size);
-    assert(self->incarnation >= 1);
+    assert(self->size >= 1 && self->size <= MU_SIZE_MAX && self->incarnation >= 1);
+    assert(is_place(self->from, self->size, role == MU_SEAL_DIALLER && kind == MU_SEAL_LAUNCHER));
     memset(seal, 0, sizeof *seal);
     seal->role = role;
     seal->key = key;
@@ -190,7 +201,7 @@ void mu_seal_init(struct mu_seal *seal, enum mu_seal_role role, const uint8_t *k
     seal->self = *self;
     switch (role) {
     case MU_SEAL_DIALLER:
-        assert(kind == MU_SEAL_NOTICES || kind == MU_SEAL_BULK);
+        assert(is_kind(kind));
         assert(self->to < self->size && self->to != self->from);
         mu_seal_write_said(seal->shake, MU_SEAL_STEP_CALL, key, seal->kind, self,
                            seal->secret.ephemeral);
@@ -209,7 +220,7 @@ static struct mu_seal_result check_said(const struct mu_seal *seal, const struct
 {
     const struct mu_hello *self = &seal->self, *peer = &said->hello;
     bool dialler = seal->role == MU_SEAL_DIALLER;
-    bool is_kind = said->kind == MU_SEAL_NOTICES || said->kind == MU_SEAL_BULK;
+    bool launcher = !dialler && said->kind == MU_SEAL_LAUNCHER;
     bool due_kind = seal->kind == MU_SEAL_ANY || said->kind == seal->kind;
     const struct {
         bool good;
@@ -219,11 +230,12 @@ static struct mu_seal_result check_said(const struct mu_seal *seal, const struct
          {MU_SEAL_OTHER_MACHINE, peer->machine, self->machine, {0}}},
         {peer->size == self->size, {MU_SEAL_OTHER_SIZE, peer->size, self->size, {0}}},
         {peer->to == self->from, {MU_SEAL_NOT_MEANT, peer->to, self->from, {0}}},
-        {peer->from < self->size, {MU_SEAL_NO_SUCH_SLOT, peer->from, self->size, {0}}},
+        {is_place(peer->from, self->size, launcher),
+         {MU_SEAL_NO_SUCH_SLOT, peer->from, self->size, {0}}},
         {peer->from != self->from, {MU_SEAL_OWN_SLOT, peer->from, 0, {0}}},
         {!dialler || peer->from == self->to, {MU_SEAL_NOT_CALLED, peer->from, self->to, {0}}},
         {peer->incarnation >= 1, {MU_SEAL_NO_INCARNATION, peer->incarnation, 1, {0}}},
-        {is_kind, {MU_SEAL_NO_KIND, said->kind, 0, {0}}},
+        {is_kind(said->kind), {MU_SEAL_NO_KIND, said->kind, 0, {0}}},
         {due_kind, {MU_SEAL_OTHER_KIND, said->kind, seal->kind, {0}}},
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)

@@ -22,6 +22,8 @@ enum mu_seal_kind {
     MU_SEAL_ANY = 0,     /* of an acceptor only: whichever the dialler says */
     MU_SEAL_NOTICES = 1, /* each sealed frame is one frame of wire/frame.h */
     MU_SEAL_BULK = 2,    /* each sealed frame but the first and the last is bytes of the caller */
+    /* The same, dialled by who has no slot and commands a job: its 'from' is the machine's size. */
+    MU_SEAL_LAUNCHER = 3,
 };
 
 enum {

@@ -19,7 +19,7 @@
 #ifndef MU_DAEMON_SPAWN_H
 #define MU_DAEMON_SPAWN_H
 
-#include "daemon/exit_kind.h"
+#include "wire/exit_kind.h"
 
 #include <stdint.h>
 #include <sys/types.h>

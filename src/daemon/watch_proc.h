@@ -12,7 +12,7 @@
 #ifndef MU_DAEMON_WATCH_PROC_H
 #define MU_DAEMON_WATCH_PROC_H
 
-#include "daemon/exit_kind.h"
+#include "wire/exit_kind.h"
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 /* The sorting of ends: every sentence and every code, from made-up siginfo. */
-#include "daemon/exit_kind.h"
+#include "wire/exit_kind.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -989,7 +989,8 @@ static void bulk_does_not_pass_for_notices(void **state)
     deliver_all();
     assert_string_equal(acceptor.events, "B");
     expect_bad(&acceptor, MU_SEAL_OTHER_KIND, MU_SEAL_CLASS_KIND);
-    expect_text(&acceptor, "kind 2 of a connection came where kind 1 is due (1 notices, 2 bulk)");
+    expect_text(&acceptor,
+                "kind 2 of a connection came where kind 1 is due (1 notices, 2 bulk, 3 launcher)");
 
     struct hand hand;
     begin_kind(MU_SEAL_NOTICES);
@@ -1001,9 +1002,34 @@ static void bulk_does_not_pass_for_notices(void **state)
 
     begin_kind(MU_SEAL_NOTICES);
     hand_init(&hand, &dialler_self);
-    hand.kind = 3;
+    hand.kind = 4;
     feed(&acceptor, hand_say(&hand, false), 111);
     expect_bad(&acceptor, MU_SEAL_NO_KIND, MU_SEAL_CLASS_MALFORMED);
+}
+
+static void a_launcher_has_no_slot(void **state)
+{
+    (void)state;
+    struct mu_hello no_slot = dialler_self;
+    no_slot.from = no_slot.size;
+    begin(machine_key, MU_SEAL_LAUNCHER, &no_slot, machine_key, MU_SEAL_ANY, &acceptor_self);
+    deliver_all();
+    assert_string_equal(acceptor.events, "KO");
+    assert_int_equal(mu_seal_peer(&acceptor.seal)->from, no_slot.size);
+
+    /* A node does not pass for one, nor does one pass for a node. */
+    struct hand hand;
+    begin(machine_key, MU_SEAL_NOTICES, &dialler_self, machine_key, MU_SEAL_ANY, &acceptor_self);
+    hand_init(&hand, &dialler_self);
+    hand.kind = MU_SEAL_LAUNCHER;
+    feed(&acceptor, hand_say(&hand, false), 111);
+    expect_bad(&acceptor, MU_SEAL_NO_SUCH_SLOT, MU_SEAL_CLASS_SLOT);
+
+    begin(machine_key, MU_SEAL_NOTICES, &dialler_self, machine_key, MU_SEAL_ANY, &acceptor_self);
+    hand_init(&hand, &no_slot);
+    hand.kind = MU_SEAL_NOTICES;
+    feed(&acceptor, hand_say(&hand, false), 111);
+    expect_bad(&acceptor, MU_SEAL_NO_SUCH_SLOT, MU_SEAL_CLASS_SLOT);
 }
 
 static void keys_of_small_order_are_refused(void **state)
@@ -1353,6 +1379,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(another_machine_is_refused),
         cmocka_unit_test(slots_that_are_mixed_up_are_refused),
         cmocka_unit_test(bulk_does_not_pass_for_notices),
+        cmocka_unit_test(a_launcher_has_no_slot),
         cmocka_unit_test(keys_of_small_order_are_refused),
         cmocka_unit_test(a_hello_must_say_what_the_handshake_said),
         cmocka_unit_test(nothing_comes_before_hello_and_nothing_else_is_last),

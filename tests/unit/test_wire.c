@@ -361,7 +361,7 @@ static void a_refused_frame_is_told_with_value_and_rule(void **state)
     expect_refused(0, 54, 5, "payload length 5 is not the number of bytes that follow, 4");
     expect_refused(1, 38, 0, "payload index 0 is not at least 1");
     expect_refused(3, 17, 0, "machine size 0 is not between 1 and 16777216");
-    expect_refused(3, 21, 8, "slot 8 in a HELLO is not below 8, the size of its machine");
+    expect_refused(3, 21, 9, "slot 9 in a HELLO is above 8, the size of its machine");
     expect_refused(3, 21, 4, "slot 4 says HELLO to itself");
     expect_refused(3, 29, 0, "incarnation 0 is not between 1 and 4294967295");
     expect_refused(4, 6, 0, "refusal code 0 is not at least 1");

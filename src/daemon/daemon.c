@@ -1,0 +1,413 @@
+#include "daemon/daemon.h"
+
+#include "daemon/daemon_parts.h"
+#include "daemon/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    CLIENTS_MAX = 4096,
+    PROCESSES_MAX = 4096,
+    GRACE_MS = 500, /* between SIGTERM and SIGKILL, when the machine ends */
+    EXIT_FENCED = 3,
+    SEEN_EXTRA = 16384, /* deaths of one job in no order: a range for each */
+    ACK_DELAY_MS = 20,
+};
+
+/* ---- hooks of the core's driver: what it wants done ---- */
+
+static void on_send(void *owner, mu_slot peer, const struct mu_frame *frame)
+{
+    struct mu_daemon *daemon = owner;
+    mu_peers_send(daemon->peers, peer, frame);
+}
+
+static void on_open(void *owner, mu_slot peer)
+{
+    struct mu_daemon *daemon = owner;
+    mu_peers_want(daemon->peers, peer);
+}
+
+static bool on_cut(void *owner, mu_slot peer, enum mu_close_reason reason)
+{
+    struct mu_daemon *daemon = owner;
+    return mu_peers_cut(daemon->peers, peer, reason);
+}
+
+static void on_fault(void *owner, enum mu_fault fault, mu_slot peer)
+{
+    struct mu_daemon *daemon = owner;
+    if (daemon->faults[fault]++ == 0)
+        mu_warn("%s: %s (node %" PRIu32 "); this is said once, and counted", mu_fault_name(fault),
+                mu_fault_text(fault), peer);
+}
+
+static void end(struct mu_daemon *daemon, uint32_t grace_ms);
+
+static void on_fenced(void *owner, const struct mu_notice *notice)
+{
+    struct mu_daemon *daemon = owner;
+    (void)notice;
+    mu_warn("the others have declared this node dead; its processes end");
+    daemon->fenced = true;
+    daemon->exit_code = EXIT_FENCED;
+}
+
+/* ---- hooks of the peers ---- */
+
+static void say_ready(struct mu_daemon *daemon)
+{
+    if (daemon->ready_said || mu_peers_up(daemon->peers) < mu_peers_wanted(daemon->peers))
+        return;
+    daemon->ready_said = true;
+    if (write(daemon->answers, "ready\n", 6) != 6)
+        mu_warn("cannot say that this node is ready: %s", strerror(errno));
+}
+
+/* After every event that comes from outside of a step. */
+static void settle(struct mu_daemon *daemon)
+{
+    say_ready(daemon);
+    if (daemon->fenced && !daemon->ending)
+        end(daemon, 0);
+}
+
+static uint64_t peer_has(void *owner, mu_slot peer)
+{
+    struct mu_daemon *daemon = owner;
+    return mu_drive_has(daemon->drive, peer);
+}
+
+static void peer_up(void *owner, mu_slot peer, uint32_t incarnation, uint64_t has)
+{
+    struct mu_daemon *daemon = owner;
+    mu_tell("link to node %" PRIu32 " is up", peer);
+    mu_drive_up(daemon->drive, peer, incarnation, has);
+    settle(daemon);
+}
+
+static void peer_down(void *owner, mu_slot peer)
+{
+    struct mu_daemon *daemon = owner;
+    mu_tell("link to node %" PRIu32 " is down", peer);
+    mu_drive_down(daemon->drive, peer);
+    settle(daemon);
+}
+
+static void peer_frame(void *owner, mu_slot peer, const struct mu_frame *frame)
+{
+    struct mu_daemon *daemon = owner;
+    mu_drive_frame(daemon->drive, peer, frame);
+    if (daemon->fenced)
+        settle(daemon);
+}
+
+static void peer_gone(void *owner, mu_slot peer, uint32_t incarnation)
+{
+    struct mu_daemon *daemon = owner;
+    mu_tell("nobody listens at node %" PRIu32 " any more", peer);
+    mu_daemon_node_gone(daemon, peer, incarnation);
+    settle(daemon);
+}
+
+static void peer_fenced(void *owner, mu_slot by)
+{
+    struct mu_daemon *daemon = owner;
+    mu_warn("node %" PRIu32 " says that this node was declared dead", by);
+    mu_daemon_node_gone(daemon, daemon->net.self.from, daemon->net.self.incarnation);
+    settle(daemon);
+}
+
+/* ---- who connects ---- */
+
+static void launcher_known(struct mu_conn *conn)
+{
+    (void)conn;
+    assert(false); /* it was known before it was handed over */
+}
+
+static void launcher_open(struct mu_conn *conn)
+{
+    struct mu_daemon *daemon = mu_conn_owner(conn);
+    mu_jobs_launcher(daemon->jobs, conn);
+}
+
+static void launcher_frame(struct mu_conn *conn, const uint8_t *bytes, size_t count)
+{
+    (void)bytes;
+    (void)count;
+    launcher_known(conn); /* since it is open, it belongs to the jobs */
+}
+
+static void launcher_closed(struct mu_conn *conn, const struct mu_conn_end *how)
+{
+    (void)conn;
+    mu_tell("a launcher went away before it began: %s", how->text);
+}
+
+static const struct mu_conn_hooks launcher = {.known = launcher_known,
+                                              .open = launcher_open,
+                                              .frame = launcher_frame,
+                                              .closed = launcher_closed};
+
+static void on_member(void *owner, struct mu_conn *conn)
+{
+    struct mu_daemon *daemon = owner;
+    if (daemon->ending || daemon->peers == NULL) {
+        mu_conn_drop(conn);
+        return;
+    }
+    switch (mu_conn_kind(conn)) {
+    case MU_SEAL_NOTICES:
+        mu_peers_member(daemon->peers, conn);
+        return;
+    case MU_SEAL_LAUNCHER:
+        mu_conn_hand_over(conn, &launcher, daemon);
+        mu_conn_accept(conn, 0);
+        return;
+    case MU_SEAL_BULK:
+    case MU_SEAL_ANY:
+        mu_conn_refuse(conn, MU_REFUSE_FORMAT, "this daemon takes no bulk");
+        return;
+    }
+    abort();
+}
+
+/* ---- jobs and clients ---- */
+
+static const char *job_begin(void *owner, uint32_t job, const struct mu_launch_job *spec)
+{
+    struct mu_daemon *daemon = owner;
+    return mu_notify_job(daemon->notify, job, spec);
+}
+
+static void process_started(void *owner, uint32_t job, uint32_t rank, uint32_t pid)
+{
+    struct mu_daemon *daemon = owner;
+    mu_notify_started(daemon->notify, job, rank, pid);
+}
+
+static void on_told(void *owner, const struct mu_local_event *event)
+{
+    struct mu_daemon *daemon = owner;
+    mu_jobs_told(daemon->jobs, event);
+}
+
+/* ---- beginning ---- */
+
+/* Hosts with one clock have the same number.  The kernel draws it when it boots. */
+static uint64_t clock_number(void)
+{
+    char text[64] = "";
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t count = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    uint64_t hash = 0;
+    if (count > 0)
+        crypto_generichash((unsigned char *)&hash, sizeof hash, (const unsigned char *)text,
+                           (unsigned long long)count, NULL, 0);
+    return hash;
+}
+
+static const char *say(char *text, const char *what, int error)
+{
+    snprintf(text, MU_ORDERS_TEXT_MAX, "%s: %s", what, strerror(error));
+    return text;
+}
+
+/* NULL, or what failed; what is open then stays open: the process ends. */
+static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_config *config,
+                              char *text)
+{
+    const struct mu_orders *orders = config->orders;
+    struct mu_hello self = {
+        .machine = orders->machine, .size = orders->size, .from = orders->slot, .incarnation = 1};
+    int failed = mu_net_init(&daemon->net, &daemon->loop, &self, orders->key);
+    if (failed != 0)
+        return say(text, "cannot set up connections", failed);
+
+    struct mu_notify_config notify = {
+        .loop = &daemon->loop,
+        .machine = orders->machine,
+        .self = orders->slot,
+        .size = orders->size,
+        .journal = config->journal,
+        .clients = CLIENTS_MAX,
+        .hooks = {daemon, on_told, mu_daemon_node, mu_daemon_counter, mu_daemon_kill}};
+    failed = mu_notify_open(&notify, &daemon->notify);
+    if (failed != 0)
+        return say(text, "cannot open the socket for local programs", failed);
+
+    struct mu_jobs_config jobs = {
+        .net = &daemon->net,
+        .clock = daemon->clock,
+        .processes = PROCESSES_MAX,
+        .socket = mu_notify_name(daemon->notify),
+        .hooks = {daemon, job_begin, process_started, mu_daemon_ended, mu_daemon_job_over}};
+    failed = mu_jobs_open(&jobs, &daemon->jobs);
+    if (failed != 0)
+        return say(text, "cannot prepare to start processes", failed);
+
+    struct mu_config core;
+    mu_config_default(&core, orders->size, orders->slot);
+    core.limits.seen = orders->size + SEEN_EXTRA;
+    core.ack_delay_ns = ACK_DELAY_MS * UINT64_C(1000000);
+    daemon->retain_ns = core.retain_ns;
+    assert(mu_config_error(&core) == NULL);
+    const struct mu_drive_hooks drive = {.owner = daemon,
+                                         .send = on_send,
+                                         .open = on_open,
+                                         .cut = on_cut,
+                                         .deliver = mu_daemon_deliver,
+                                         .fenced = on_fenced,
+                                         .fault = on_fault};
+    failed = mu_drive_open(&daemon->loop, &core, config->record, &drive, &daemon->drive);
+    if (failed != 0)
+        return say(text, config->record != NULL ? config->record : "cannot set up the node",
+                   failed);
+
+    daemon->door.member = on_member;
+    daemon->door.owner = daemon;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = orders->listen};
+    failed = mu_door_open(&daemon->door, &daemon->net, &address);
+    if (failed != 0)
+        return say(text, "cannot listen", failed);
+    return NULL;
+}
+
+static void on_lifeline(uv_poll_t *poll, int status, int events)
+{
+    (void)events;
+    struct mu_daemon *daemon = poll->data;
+    char bytes[256];
+    ssize_t count = status < 0 ? 0 : read(daemon->lifeline_fd, bytes, sizeof bytes);
+    if (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)))
+        return; /* there is nothing to be said after the orders */
+    uv_poll_stop(poll);
+    end(daemon, GRACE_MS);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    (void)number;
+    end(handle->data, GRACE_MS);
+}
+
+static void listen_to_our_master(struct mu_daemon *daemon)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        uv_signal_init(&daemon->loop, &daemon->signals[i]);
+        daemon->signals[i].data = daemon;
+        uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+    }
+    daemon->lifeline.data = daemon;
+    uv_poll_start(&daemon->lifeline, UV_READABLE | UV_DISCONNECT, on_lifeline);
+}
+
+struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *text)
+{
+    struct mu_daemon *daemon = calloc(1, sizeof *daemon);
+    if (daemon == NULL || uv_loop_init(&daemon->loop) != 0) {
+        free(daemon);
+        say(text, "cannot make a loop", ENOMEM);
+        return NULL;
+    }
+    daemon->clock = clock_number();
+    daemon->started_ns = mu_now_ns();
+    daemon->answers = config->answers;
+    daemon->past_end = &daemon->past;
+    snprintf(daemon->name, sizeof daemon->name, "%s", config->orders->name);
+    if (open_parts(daemon, config, text) != NULL)
+        return NULL;
+    daemon->lifeline_fd = config->lifeline;
+    uv_timer_init(&daemon->loop, &daemon->left_timer);
+    uv_timer_init(&daemon->loop, &daemon->past_timer);
+    daemon->left_timer.data = daemon->past_timer.data = daemon;
+    return daemon;
+}
+
+struct sockaddr_in mu_daemon_address(const struct mu_daemon *daemon)
+{
+    return daemon->door.address;
+}
+
+const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *addresses,
+                            char *text)
+{
+    /* From here on the lifeline does not block: so not before the last line was read from it. */
+    int failed = uv_poll_init(&daemon->loop, &daemon->lifeline, daemon->lifeline_fd);
+    if (failed != 0)
+        return say(text, "cannot wait for the end of the orders, which must come from a pipe",
+                   -failed);
+    listen_to_our_master(daemon);
+    const struct mu_peers_hooks hooks = {.owner = daemon,
+                                         .has = peer_has,
+                                         .up = peer_up,
+                                         .down = peer_down,
+                                         .frame = peer_frame,
+                                         .gone = peer_gone,
+                                         .fenced = peer_fenced};
+    daemon->peers = mu_peers_open(&daemon->net, addresses, &hooks);
+    if (daemon->peers == NULL)
+        abort();
+    mu_drive_start(daemon->drive);
+    settle(daemon);
+    return NULL;
+}
+
+/* ---- end ---- */
+
+static void close_handle(void *handle)
+{
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+/* No process is left: say goodbye.  Connections close by themselves, and then the loop ends. */
+static void on_all_over(void *owner)
+{
+    struct mu_daemon *daemon = owner;
+    mu_door_close(&daemon->door);
+    mu_peers_close(daemon->peers);
+    mu_jobs_close(daemon->jobs);
+    mu_notify_close(daemon->notify);
+    int failed = mu_drive_close(daemon->drive);
+    if (failed != 0)
+        mu_warn("the recording is not complete: %s", strerror(failed));
+    mu_daemon_forget_past(daemon);
+    close_handle(&daemon->lifeline);
+    close_handle(&daemon->left_timer);
+    close_handle(&daemon->past_timer);
+    for (size_t i = 0; i < sizeof daemon->signals / sizeof daemon->signals[0]; i++)
+        close_handle(&daemon->signals[i]);
+}
+
+static void end(struct mu_daemon *daemon, uint32_t grace_ms)
+{
+    if (daemon->ending)
+        return;
+    daemon->ending = true;
+    mu_tell("ends");
+    mu_jobs_stop_all(daemon->jobs, grace_ms, on_all_over);
+}
+
+int mu_daemon_run(struct mu_daemon *daemon)
+{
+    uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    int failed = uv_loop_close(&daemon->loop);
+    assert(failed == 0); /* every handle was closed */
+    mu_net_free(&daemon->net);
+    int code = daemon->exit_code;
+    free(daemon);
+    return code;
+}

@@ -1,0 +1,32 @@
+/* One daemon: the parts of this folder, put together. */
+#ifndef MU_DAEMON_DAEMON_H
+#define MU_DAEMON_DAEMON_H
+
+#include "daemon/orders.h"
+
+struct mu_daemon;
+
+struct mu_daemon_config {
+    const struct mu_orders *orders;
+    const char *record; /* a file to be made, or NULL */
+    uint32_t journal;   /* events that are kept for clients; a power of two */
+    int lifeline;       /* when it ends, the daemon ends */
+    int answers;        /* where "ready" goes */
+};
+
+/* Listens.  NULL, with a sentence in 'text' (MU_ORDERS_TEXT_MAX).  The key is copied. */
+struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *text);
+
+/* Where it listens. */
+struct sockaddr_in mu_daemon_address(const struct mu_daemon *daemon);
+
+/* Where the others are: of the caller, and stays there.  They have been listening since before this
+ * is known.  NULL, or a sentence in 'text'. */
+const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *addresses,
+                            char *text);
+
+/* Until the lifeline ends, a signal says so, or it was declared dead.  Frees it.  Returns the exit
+ * code. */
+int mu_daemon_run(struct mu_daemon *daemon);
+
+#endif

@@ -1,0 +1,83 @@
+/* What the files of the daemon proper share: daemon.c, daemon_news.c, daemon_status.c. */
+#ifndef MU_DAEMON_DAEMON_PARTS_H
+#define MU_DAEMON_DAEMON_PARTS_H
+
+#include "daemon/daemon.h"
+#include "daemon/door.h"
+#include "daemon/drive.h"
+#include "daemon/jobs.h"
+#include "daemon/notify.h"
+#include "daemon/peers.h"
+#include "wire/news.h"
+
+enum { MU_FAULT_KINDS = MU_FAULT_LINK_RESUME + 1 };
+
+/* A job that is over: what is known of its deaths can be forgotten when no copy can come any more.
+ */
+struct mu_daemon_past {
+    uint32_t job;
+    uint64_t due_ns;
+    struct mu_daemon_past *next;
+};
+
+struct mu_daemon {
+    uv_loop_t loop;
+    struct mu_net net;
+    struct mu_door door;
+    struct mu_peers *peers; /* NULL before the start */
+    struct mu_drive *drive;
+    struct mu_notify *notify;
+    struct mu_jobs *jobs;
+    struct sockaddr_in *addresses;
+    uv_poll_t lifeline;
+    int lifeline_fd;
+    uv_signal_t signals[3];
+    char name[MU_ORDERS_NAME_MAX + 1];
+    int answers;
+    uint64_t clock; /* which clock ours is: see wire/evidence.h */
+    uint64_t started_ns;
+    uint64_t retain_ns;
+    uint32_t dead; /* nodes known to be */
+    bool ready_said;
+    bool ending;
+    bool fenced;
+    int exit_code;
+
+    /* Goodbyes wait for each other for a moment: a job mostly ends everywhere at once. */
+    struct mu_news left; /* rows 0: none wait */
+    uv_timer_t left_timer;
+
+    struct mu_daemon_past *past, **past_end; /* the oldest first */
+    uv_timer_t past_timer;
+
+    uint64_t faults[MU_FAULT_KINDS];
+    uint64_t delivered, bad_evidence, bad_news;
+};
+
+/* ---- daemon_news.c: between processes, core and clients ---- */
+
+/* Hooks of jobs.h. */
+void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_evidence *evidence,
+                     bool stopping);
+void mu_daemon_job_over(void *owner, uint32_t job);
+
+/* A node is dead: the core is to know. */
+void mu_daemon_node_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation);
+
+/* What the core delivers. */
+void mu_daemon_deliver(void *owner, const struct mu_notice *notice);
+
+/* An operator's word. */
+const char *mu_daemon_kill(void *owner, uint32_t job, int signal);
+
+/* Timers. */
+void mu_daemon_on_left(uv_timer_t *timer);
+void mu_daemon_on_past(uv_timer_t *timer);
+void mu_daemon_forget_past(struct mu_daemon *daemon);
+
+/* ---- daemon_status.c: what an operator sees ---- */
+
+void mu_daemon_node(void *owner, struct mu_local_node *node);
+bool mu_daemon_counter(void *owner, uint32_t i, const char **name, uint64_t *value);
+
+#endif

@@ -1,0 +1,80 @@
+#include "daemon/daemon_parts.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void mu_daemon_node(void *owner, struct mu_local_node *node)
+{
+    struct mu_daemon *daemon = owner;
+    char host[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &daemon->door.address.sin_addr, host, sizeof host);
+    node->slot = daemon->net.self.from;
+    node->size = daemon->net.self.size;
+    node->incarnation = daemon->net.self.incarnation;
+    node->pid = (uint32_t)getpid();
+    node->links_up = mu_peers_up(daemon->peers);
+    node->links_wanted = mu_peers_wanted(daemon->peers);
+    node->dead = daemon->dead;
+    node->jobs = mu_jobs_count(daemon->jobs);
+    node->processes = mu_jobs_processes(daemon->jobs);
+    node->up_ns = mu_now_ns() - daemon->started_ns;
+    snprintf(node->host, sizeof node->host, "%s", daemon->name);
+    snprintf(node->address, sizeof node->address, "%s:%u", host,
+             (unsigned)ntohs(daemon->door.address.sin_port));
+}
+
+/* In this order; then the classes of bad connections, then the faults of the core. */
+static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **name)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {
+        {"connections_taken", daemon->door.taken},
+        {"connections_failed", daemon->door.failed},
+        {"strangers_evicted", daemon->door.evicted},
+        {"handshakes_late", daemon->net.late},
+        {"links_broken", mu_peers_broken(daemon->peers)},
+        {"frames_in", daemon->net.frames_in},
+        {"frames_out", daemon->net.frames_out},
+        {"bytes_in", daemon->net.bytes_in},
+        {"bytes_out", daemon->net.bytes_out},
+        {"core_events", mu_drive_events(daemon->drive)},
+        {"core_bytes", mu_drive_bytes(daemon->drive)},
+        {"notices", daemon->delivered},
+        {"bad_evidence", daemon->bad_evidence},
+        {"bad_news", daemon->bad_news},
+    };
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    if (i >= ROWS) {
+        *name = NULL;
+        return ROWS;
+    }
+    *name = rows[i].name;
+    return rows[i].value;
+}
+
+bool mu_daemon_counter(void *owner, uint32_t i, const char **name, uint64_t *value)
+{
+    struct mu_daemon *daemon = owner;
+    static char composed[64]; /* lives until the next call */
+    uint64_t of_plain = plain(daemon, i, name);
+    if (*name != NULL) {
+        *value = of_plain;
+        return true;
+    }
+    i -= (uint32_t)of_plain;
+    if (i < MU_SEAL_CLASSES - 1) {
+        snprintf(composed, sizeof composed, "bad_%s", mu_seal_class_name(i + 1));
+        *value = daemon->net.bad[i + 1];
+    } else if (i - (MU_SEAL_CLASSES - 1) < MU_FAULT_KINDS - 1) {
+        i -= MU_SEAL_CLASSES - 1;
+        snprintf(composed, sizeof composed, "fault_%s", mu_fault_name(i + 1));
+        *value = daemon->faults[i + 1];
+    } else {
+        return false;
+    }
+    *name = composed;
+    return true;
+}

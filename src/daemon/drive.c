@@ -1,0 +1,286 @@
+#include "daemon/drive.h"
+
+#include "core/node.h"
+#include "daemon/recorder.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Deadlines that have passed are handled one by one; between so many others get their turn. */
+enum { FIRINGS_AT_ONCE = 64 };
+
+struct mu_drive {
+    struct mu_node *node;
+    void *memory;
+    size_t bytes;
+    struct mu_update update;
+    struct mu_recorder *recorder; /* NULL: not wanted */
+    struct mu_drive_hooks hooks;
+    uint64_t events;
+    bool in_step;
+    bool ended;
+    /* libuv's timers count milliseconds; half of one is what redundant edges wait. */
+    int timer_fd;
+    uint64_t armed_ns; /* what the timer is set to */
+    uv_poll_t poll;
+    mu_slot *downs; /* connections that were cut by the core in this step, yet to be reported */
+    uint32_t down_count;
+};
+
+uint64_t mu_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- one step ---- */
+
+static void carry_out(struct mu_drive *drive, const struct mu_effect *effect)
+{
+    const struct mu_drive_hooks *hooks = &drive->hooks;
+    switch (effect->type) {
+    case MU_DO_SEND:
+        hooks->send(hooks->owner, effect->peer, &effect->frame);
+        return;
+    case MU_DO_DELIVER:
+        hooks->deliver(hooks->owner, &effect->notice);
+        return;
+    case MU_DO_OPEN:
+        hooks->open(hooks->owner, effect->peer);
+        return;
+    case MU_DO_CLOSE:
+        if (hooks->cut(hooks->owner, effect->peer, effect->reason))
+            drive->downs[drive->down_count++] = effect->peer;
+        return;
+    case MU_DO_FENCED:
+        hooks->fenced(hooks->owner, &effect->notice);
+        return;
+    case MU_DO_FAULT:
+        hooks->fault(hooks->owner, effect->fault, effect->peer);
+        return;
+    }
+    abort();
+}
+
+static void step_once(struct mu_drive *drive, struct mu_event *event)
+{
+    assert(!drive->in_step);
+    drive->in_step = true;
+    drive->events++;
+    event->now_ns = mu_now_ns();
+    if (drive->recorder != NULL)
+        mu_recorder_event(drive->recorder, event);
+    mu_node_step(drive->node, event, &drive->update);
+    if (drive->recorder != NULL)
+        mu_recorder_update(drive->recorder, event, &drive->update);
+    for (uint32_t i = 0; i < drive->update.count; i++)
+        carry_out(drive, &drive->update.effects[i]);
+    drive->in_step = false;
+}
+
+static uint64_t earliest(const struct mu_drive *drive, enum mu_timer *which)
+{
+    uint64_t due_ns = MU_NEVER;
+    for (int timer = 0; timer < MU_TIMERS; timer++)
+        if (drive->update.deadline_ns[timer] < due_ns) {
+            due_ns = drive->update.deadline_ns[timer];
+            *which = (enum mu_timer)timer;
+        }
+    return due_ns;
+}
+
+/* A timer that fires too early does no harm, and is set again then: so it is only ever set when it
+ * would be late.  That saves two system calls for each frame. */
+static void arm(struct mu_drive *drive)
+{
+    enum mu_timer which;
+    uint64_t due_ns = earliest(drive, &which);
+    if (due_ns >= drive->armed_ns)
+        return;
+    drive->armed_ns = due_ns;
+    struct itimerspec at = {
+        .it_value = {.tv_sec = (time_t)(due_ns / 1000000000u),
+                     .tv_nsec = (long)(due_ns % 1000000000u)},
+    };
+    if (due_ns == 0)
+        at.it_value.tv_nsec = 1; /* zero would disarm it */
+    timerfd_settime(drive->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static void step(struct mu_drive *drive, struct mu_event *event)
+{
+    if (drive->ended)
+        return;
+    step_once(drive, event);
+    while (drive->down_count > 0) {
+        struct mu_event down = {.type = MU_EVENT_LINK_DOWN};
+        down.link_down.peer = drive->downs[--drive->down_count];
+        step_once(drive, &down);
+    }
+    arm(drive);
+}
+
+static void on_timer(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    struct mu_drive *drive = poll->data;
+    uint64_t expirations;
+    if (read(drive->timer_fd, &expirations, sizeof expirations) < 0 && errno == EAGAIN)
+        return;
+    drive->armed_ns = MU_NEVER;
+    for (int i = 0; i < FIRINGS_AT_ONCE; i++) {
+        struct mu_event event = {.type = MU_EVENT_TIMEOUT};
+        if (earliest(drive, &event.timeout.timer) > mu_now_ns())
+            break;
+        step(drive, &event);
+    }
+    arm(drive);
+}
+
+/* ---- events ---- */
+
+void mu_drive_start(struct mu_drive *drive)
+{
+    step(drive, &(struct mu_event){.type = MU_EVENT_START});
+}
+
+void mu_drive_up(struct mu_drive *drive, mu_slot peer, uint32_t incarnation, uint64_t has)
+{
+    struct mu_event event = {.type = MU_EVENT_LINK_UP};
+    event.link_up.peer = peer;
+    event.link_up.incarnation = incarnation;
+    event.link_up.peer_has = has;
+    step(drive, &event);
+}
+
+void mu_drive_down(struct mu_drive *drive, mu_slot peer)
+{
+    struct mu_event event = {.type = MU_EVENT_LINK_DOWN};
+    event.link_down.peer = peer;
+    step(drive, &event);
+}
+
+void mu_drive_frame(struct mu_drive *drive, mu_slot peer, const struct mu_frame *frame)
+{
+    struct mu_event event = {.type = MU_EVENT_RECV};
+    event.recv.from = peer;
+    event.recv.frame = frame;
+    step(drive, &event);
+}
+
+void mu_drive_verdict(struct mu_drive *drive, const struct mu_notice *notice)
+{
+    struct mu_event event = {.type = MU_EVENT_VERDICT};
+    event.verdict.notice = notice;
+    step(drive, &event);
+}
+
+void mu_drive_post(struct mu_drive *drive, const uint8_t *payload, uint16_t length)
+{
+    struct mu_event event = {.type = MU_EVENT_POST};
+    event.post.payload = payload;
+    event.post.length = length;
+    step(drive, &event);
+}
+
+void mu_drive_forget(struct mu_drive *drive, uint8_t kind, uint64_t stream)
+{
+    struct mu_event event = {.type = MU_EVENT_FORGET};
+    event.forget.kind = kind;
+    event.forget.stream = stream;
+    step(drive, &event);
+}
+
+uint64_t mu_drive_has(struct mu_drive *drive, mu_slot peer)
+{
+    return mu_node_link_has(drive->node, peer);
+}
+
+size_t mu_drive_bytes(const struct mu_drive *drive)
+{
+    return drive->bytes;
+}
+
+uint64_t mu_drive_events(const struct mu_drive *drive)
+{
+    return drive->events;
+}
+
+/* ---- beginning and end ---- */
+
+static void free_all(struct mu_drive *drive)
+{
+    free(drive->memory);
+    free(drive->update.effects);
+    free(drive->downs);
+    free(drive);
+}
+
+static struct mu_drive *make(const struct mu_config *config)
+{
+    struct mu_drive *drive = calloc(1, sizeof *drive);
+    if (drive == NULL)
+        return NULL;
+    drive->timer_fd = -1;
+    drive->armed_ns = MU_NEVER;
+    drive->bytes = mu_node_bytes(config);
+    drive->memory = aligned_alloc(64, (drive->bytes + 63) / 64 * 64);
+    drive->update.capacity = mu_node_effects_max(config);
+    drive->update.effects = calloc(drive->update.capacity, sizeof *drive->update.effects);
+    drive->downs = calloc(drive->update.capacity, sizeof *drive->downs);
+    if (drive->memory == NULL || drive->update.effects == NULL || drive->downs == NULL) {
+        free_all(drive);
+        return NULL;
+    }
+    for (int timer = 0; timer < MU_TIMERS; timer++)
+        drive->update.deadline_ns[timer] = MU_NEVER;
+    drive->node = mu_node_init(drive->memory, drive->bytes, config);
+    return drive;
+}
+
+int mu_drive_open(uv_loop_t *loop, const struct mu_config *config, const char *record,
+                  const struct mu_drive_hooks *hooks, struct mu_drive **out)
+{
+    struct mu_drive *drive = make(config);
+    if (drive == NULL)
+        return ENOMEM;
+    drive->hooks = *hooks;
+    drive->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (drive->timer_fd >= 0 && record != NULL)
+        drive->recorder = mu_recorder_open(record, config);
+    if (drive->timer_fd < 0 || (record != NULL && drive->recorder == NULL)) {
+        int error = errno;
+        if (drive->timer_fd >= 0)
+            close(drive->timer_fd);
+        free_all(drive);
+        return error;
+    }
+    int failed = uv_poll_init(loop, &drive->poll, drive->timer_fd);
+    assert(failed == 0); /* a timer can be polled */
+    drive->poll.data = drive;
+    uv_poll_start(&drive->poll, UV_READABLE, on_timer);
+    *out = drive;
+    return 0;
+}
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+    struct mu_drive *drive = handle->data;
+    close(drive->timer_fd);
+    free_all(drive);
+}
+
+int mu_drive_close(struct mu_drive *drive)
+{
+    drive->ended = true;
+    int error = drive->recorder != NULL ? mu_recorder_close(drive->recorder) : 0;
+    drive->recorder = NULL;
+    uv_close((uv_handle_t *)&drive->poll, on_poll_closed);
+    return error;
+}

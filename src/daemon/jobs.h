@@ -1,0 +1,69 @@
+/* The processes of this node's jobs: started, fed, listened to, signalled, reaped; and one
+ * connection to the launcher of each job.
+ *
+ * Output goes from a pipe to the launcher within the credit that the launcher has given; without
+ * credit the pipe is not read, and the process waits.  Nothing is ever thrown away: when a process
+ * has ended, what its pipes still hold is read first.
+ *
+ * Every child of this process that is not of a job counts as an orphan of one (orphans.h): it is
+ * killed when the last job is over.  SIGPIPE is ignored by the caller.  docs/launch.md has the
+ * words between a launcher and this. */
+#ifndef MU_DAEMON_JOBS_H
+#define MU_DAEMON_JOBS_H
+
+#include "daemon/conn.h"
+#include "wire/launch.h"
+#include "wire/local.h"
+
+struct mu_jobs;
+
+struct mu_jobs_hooks {
+    void *owner;
+    /* A job is to begin.  NULL, or why it cannot be. */
+    const char *(*begin)(void *owner, uint32_t job, const struct mu_launch_job *spec);
+    void (*started)(void *owner, uint32_t job, uint32_t rank, uint32_t pid);
+    /* A process ended, or could not be started.  'stopping': the launcher has ended the job (or is
+     * gone), so this is no news for anybody else. */
+    void (*ended)(void *owner, uint32_t job, uint32_t rank, const struct mu_evidence *evidence,
+                  bool stopping);
+    /* Nothing of the job is left here: processes have ended, and the launcher said OVER or is gone.
+     */
+    void (*over)(void *owner, uint32_t job);
+};
+
+struct mu_jobs_config {
+    struct mu_net *net; /* its loop, slot and size; like 'socket' it stays the caller's */
+    uint64_t clock;     /* of evidences */
+    uint32_t processes; /* at once */
+    const char *socket; /* for the environment of processes: MUSTER_SOCKET */
+    struct mu_jobs_hooks hooks;
+};
+
+/* Starts the thread that starts processes.  Returns 0, or an errno with *jobs untouched. */
+int mu_jobs_open(const struct mu_jobs_config *config, struct mu_jobs **jobs);
+
+/* Kills what still runs, reaps it, drops the launchers' connections.  Calls no hook.  Handles of
+ * the loop are closed when it runs next. */
+void mu_jobs_close(struct mu_jobs *jobs);
+
+/* A launcher has connected: the connection is accepted, and belongs to 'jobs' now.  It brings one
+ * job in its life. */
+void mu_jobs_launcher(struct mu_jobs *jobs, struct mu_conn *conn);
+
+/* Clients here were told this: the launchers of the jobs concerned are told so, soon.  Who left is
+ * not dead, and no launcher hears of it this way. */
+void mu_jobs_told(struct mu_jobs *jobs, const struct mu_local_event *event);
+
+/* An operator's word that came to every node: ends the job here as MU_LAUNCH_STOP does, beginning
+ * with this signal; SIGKILL follows 500 ms later.  False: no such job here. */
+bool mu_jobs_kill(struct mu_jobs *jobs, uint32_t job, int signal);
+
+/* The node ends: as MU_LAUNCH_STOP for every job.  Afterwards no job is taken, and 'all_over' is
+ * called once, with the owner of the hooks, when no process is left (within the call, when there is
+ * none).  It may call mu_jobs_close(). */
+void mu_jobs_stop_all(struct mu_jobs *jobs, uint32_t grace_ms, void (*all_over)(void *owner));
+
+uint32_t mu_jobs_count(const struct mu_jobs *jobs);
+uint32_t mu_jobs_processes(const struct mu_jobs *jobs); /* that run */
+
+#endif

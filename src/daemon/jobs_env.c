@@ -1,0 +1,79 @@
+#include "daemon/jobs_env.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OWN = 7,          /* variables */
+    NUMBER_MAX = 40,  /* bytes of one that is a number, with its name and NUL */
+    SOCKET_NAME = 15, /* of "MUSTER_SOCKET=" and NUL */
+};
+
+static size_t count_of(const char *const *list)
+{
+    size_t count = 0;
+    while (list[count] != NULL)
+        count++;
+    return count;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    size_t length = strcspn(a, "=");
+    return strcspn(b, "=") == length && memcmp(a, b, length) == 0;
+}
+
+static bool has_name(const char *const *list, size_t count, const char *variable)
+{
+    for (size_t i = 0; i < count; i++)
+        if (same_name(list[i], variable))
+            return true;
+    return false;
+}
+
+/* Writes our own variables to 'text', and where they are to 'list'. */
+static void write_own(const char **list, char *text, size_t room, const struct mu_jobs_env *env)
+{
+    const struct {
+        const char *name;
+        uint32_t value;
+    } numbers[OWN - 1] = {
+        {"MUSTER_JOB", env->job},     {"MUSTER_RANK", env->rank},
+        {"MUSTER_SIZE", env->size},   {"MUSTER_NODE", env->node},
+        {"MUSTER_NODES", env->nodes}, {"MUSTER_LOCAL_RANK", env->local_rank},
+    };
+    for (size_t i = 0; i < OWN; i++) {
+        int length =
+            i == 0 ? snprintf(text, room, "MUSTER_SOCKET=%s", env->socket)
+                   : snprintf(text, room, "%s=%" PRIu32, numbers[i - 1].name, numbers[i - 1].value);
+        assert(length > 0 && (size_t)length < room);
+        list[i] = text;
+        text += length + 1;
+        room -= (size_t)length + 1;
+    }
+}
+
+const char *const *mu_jobs_env_make(const char *const *job, const char *const *program,
+                                    const struct mu_jobs_env *env)
+{
+    size_t job_count = count_of(job), program_count = count_of(program);
+    size_t pointers = (OWN + job_count + program_count + 1) * sizeof(char *);
+    size_t texts = SOCKET_NAME + strlen(env->socket) + (OWN - 1) * NUMBER_MAX;
+    const char **list = malloc(pointers + texts);
+    if (list == NULL)
+        return NULL;
+    write_own(list, (char *)list + pointers, texts, env);
+    size_t used = OWN;
+    for (size_t i = 0; i < program_count; i++)
+        if (!has_name(list, OWN, program[i]))
+            list[used++] = program[i];
+    for (size_t i = 0; i < job_count; i++)
+        if (!has_name(list, OWN, job[i]) && !has_name(program, program_count, job[i]))
+            list[used++] = job[i];
+    list[used] = NULL;
+    return list;
+}

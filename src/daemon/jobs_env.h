@@ -1,0 +1,21 @@
+/* The environment of one process of a job; for jobs*.c only. */
+#ifndef MU_DAEMON_JOBS_ENV_H
+#define MU_DAEMON_JOBS_ENV_H
+
+#include <stdint.h>
+
+/* What MUSTER_* say. */
+struct mu_jobs_env {
+    const char *socket;
+    uint32_t job, rank, size;
+    uint32_t node, nodes;
+    uint32_t local_rank;
+};
+
+/* The job's variables, over them the program's, over both MUSTER_*: of two with the same name the
+ * later one is there alone.  Strings of the lists are not copied.  One block to free(); NULL: no
+ * memory. */
+const char *const *mu_jobs_env_make(const char *const *job, const char *const *program,
+                                    const struct mu_jobs_env *env);
+
+#endif

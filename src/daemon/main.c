@@ -1,0 +1,162 @@
+/* musterd: one node of a machine.  'muster run' starts it and tells it what to do (orders.h). */
+#define _GNU_SOURCE /* unshare() */
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+
+#include <arpa/inet.h>
+#include <getopt.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { EXIT_USAGE = 2, JOURNAL_EVENTS = 16384, JOURNAL_MAX = 1 << 24 };
+
+static const char help[] =
+    "usage: musterd [--record FILE] [--journal N] [--verbose] < ORDERS\n"
+    "\n"
+    "One node of a machine: starts and watches processes, and tells everybody who has died.\n"
+    "'muster run' starts it, and tells it on standard input who it is (src/daemon/orders.h).\n"
+    "When that input ends, it ends, and its processes with it.\n"
+    "\n"
+    "  --record FILE  write what enters the protocols to a new FILE, for 'muster sim replay'\n"
+    "  --journal N    keep the last N events for local programs; a power of two (16384)\n"
+    "  --verbose      say what happens, on standard error\n"
+    "  --version      print the version\n"
+    "  --help         print this\n";
+
+struct flags {
+    const char *record;
+    uint32_t journal;
+    bool verbose;
+};
+
+static void parse(int argc, char **argv, struct flags *flags)
+{
+    static const struct option options[] = {
+        {"record", required_argument, NULL, 'r'}, {"journal", required_argument, NULL, 'j'},
+        {"verbose", no_argument, NULL, 'v'},      {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    int option;
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        switch (option) {
+        case 'r':
+            flags->record = optarg;
+            break;
+        case 'j': {
+            char *rest;
+            unsigned long events = strtoul(optarg, &rest, 10);
+            if (*rest != '\0' || events < 2 || events > JOURNAL_MAX ||
+                (events & (events - 1)) != 0) {
+                fprintf(stderr, "musterd: --journal '%s' is not a power of two between 2 and %d\n",
+                        optarg, (int)JOURNAL_MAX);
+                exit(EXIT_USAGE);
+            }
+            flags->journal = (uint32_t)events;
+            break;
+        }
+        case 'v':
+            flags->verbose = true;
+            break;
+        case 'V':
+            printf("musterd %s\n", MUSTER_VERSION);
+            exit(0);
+        case 'h':
+            fputs(help, stdout);
+            exit(0);
+        default:
+            fputs("musterd: see 'musterd --help'\n", stderr);
+            exit(EXIT_USAGE);
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "musterd: takes no operand, and '%s' is one (see 'musterd --help')\n",
+                argv[optind]);
+        exit(EXIT_USAGE);
+    }
+}
+
+/* Told to whoever gave the orders. */
+static int fail(const char *text)
+{
+    printf("failed %s\n", text);
+    fflush(stdout);
+    return 1;
+}
+
+/* A connection for each link and each client, pipes for each process. */
+static void want_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static void set_up_process(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_DUMPABLE, 0); /* the key is in memory: no core file, no look from outside */
+    setsid();                  /* Ctrl-C at the terminal is for who started us */
+    want_descriptors();
+}
+
+/* Programs of different nodes on one host tell each other apart by their host's name. */
+static void take_name(const char *name)
+{
+    if (unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) != 0)
+        mu_warn("cannot take the host name '%s'", name);
+}
+
+int main(int argc, char **argv)
+{
+    struct flags flags = {.journal = JOURNAL_EVENTS};
+    parse(argc, argv, &flags);
+    if (isatty(STDIN_FILENO)) {
+        fputs("musterd: is started by 'muster run', and takes its orders from a pipe (see 'musterd "
+              "--help')\n",
+              stderr);
+        return EXIT_USAGE;
+    }
+    set_up_process();
+
+    struct mu_orders_input input = {.fd = STDIN_FILENO};
+    struct mu_orders orders;
+    char text[MU_ORDERS_TEXT_MAX];
+    if (mu_orders_read(&input, &orders, text) != NULL)
+        return fail(text);
+    mu_log_open(orders.name, flags.verbose);
+    take_name(orders.name);
+
+    struct mu_daemon_config config = {.orders = &orders,
+                                      .record = flags.record,
+                                      .journal = flags.journal,
+                                      .lifeline = STDIN_FILENO,
+                                      .answers = STDOUT_FILENO};
+    struct mu_daemon *daemon = mu_daemon_open(&config, text);
+    uint32_t size = orders.size;
+    mu_orders_wipe(&orders, &input);
+    if (daemon == NULL)
+        return fail(text);
+
+    struct sockaddr_in here = mu_daemon_address(daemon);
+    char address[INET_ADDRSTRLEN];
+    printf("listening %s %u\n", inet_ntop(AF_INET, &here.sin_addr, address, sizeof address),
+           (unsigned)ntohs(here.sin_port));
+    fflush(stdout);
+
+    struct sockaddr_in *addresses = calloc(size, sizeof *addresses);
+    if (addresses == NULL)
+        return fail("no memory for the addresses of the nodes");
+    if (mu_orders_read_nodes(&input, size, addresses, text) != NULL ||
+        mu_daemon_start(daemon, addresses, text) != NULL)
+        return fail(text);
+    int code = mu_daemon_run(daemon);
+    free(addresses);
+    return code;
+}

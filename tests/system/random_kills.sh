@@ -1,0 +1,18 @@
+#!/bin/bash
+# timeout: 600
+# Random kills of processes, daemons and the launcher, at random moments of start, run and end.
+#   RUNS=200 SEED=1 tests/system/random_kills.sh    more of them; the seed is printed
+set -u
+build=$(cd "$(dirname "$MUSTER")/.." && pwd)
+folder=$(mktemp -d) || exit 1
+runs=${RUNS:-40}
+[ "${RUNS:-}" ] || [ "$MUSTER_SANITIZED" = 0 ] || runs=8
+if "$build/tests/unit/random_kills" "$MUSTER" "$build/tests/unit/roll" "$folder" \
+    "${SEED:-1}" "$runs"; then
+    rm -rf "$folder"
+else
+    echo "what is left to look at: $folder" >&2
+    find "$folder" -type f -exec tail -n 20 {} + >&2
+    rm -rf "$folder"
+    exit 1
+fi

@@ -1,0 +1,243 @@
+/* What is known of a death: its bytes, its rules, and its words. */
+#include "test_local_random.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+/* after those above */
+#include <cmocka.h>
+
+static size_t encode(const struct mu_evidence *evidence, uint8_t bytes[MU_EVIDENCE_BYTES_MAX])
+{
+    struct mu_writer writer;
+    mu_writer_init(&writer, bytes, MU_EVIDENCE_BYTES_MAX);
+    mu_write_evidence(&writer, evidence);
+    assert_false(writer.full);
+    return writer.used;
+}
+
+static bool decode(const uint8_t *bytes, size_t count, struct mu_evidence *evidence)
+{
+    struct mu_reader reader;
+    mu_reader_init(&reader, bytes, count);
+    mu_read_evidence(&reader, evidence);
+    return !reader.bad && mu_reader_left(&reader) == 0;
+}
+
+static void assert_same(const struct mu_evidence *a, const struct mu_evidence *b)
+{
+    assert_int_equal(a->verdict, b->verdict);
+    assert_int_equal(a->cause, b->cause);
+    assert_int_equal(a->seen_by, b->seen_by);
+    assert_int_equal(a->node, b->node);
+    assert_int_equal(a->pid, b->pid);
+    assert_int_equal(a->how.type, b->how.type);
+    assert_int_equal(a->how.code, b->how.code);
+    assert_int_equal(a->how.signal, b->how.signal);
+    assert_int_equal(a->how.core_dumped, b->how.core_dumped);
+    assert_int_equal(a->how.step, b->how.step);
+    assert_int_equal(a->how.error, b->how.error);
+    assert_true(a->seen_ns == b->seen_ns && a->clock == b->clock);
+    assert_string_equal(a->path, b->path);
+}
+
+static const struct mu_evidence killed = {
+    .verdict = MU_VERDICT_DEAD,
+    .cause = MU_CAUSE_EXIT,
+    .seen_by = 3,
+    .node = 3,
+    .pid = 4711,
+    .how = {.type = MU_EXIT_SIGNAL, .signal = 9},
+    .seen_ns = 1000,
+    .clock = 77,
+};
+
+/* docs/local.md, byte by byte. */
+static void the_bytes_are_those_of_the_page(void **state)
+{
+    (void)state;
+    static const uint8_t expected[] = {
+        1,                                         /* verdict */
+        1,                                         /* cause */
+        0,   0,   0,    3,                         /* seen by */
+        0,   0,   0,    5,                         /* node */
+        0,   0,   0x12, 0x67,                      /* process */
+        3,   0,   0,    0,    7, 0, 0,    0,    2, /* how */
+        0,   0,   0,    0,    0, 0, 0x03, 0xe8, 1,
+        2,   3,   4,    5,    6, 7, 8,    4, /* when, and the path's length */
+        'n', 'o', 'p',  'e',
+    };
+    struct mu_evidence evidence = {
+        .verdict = MU_VERDICT_DEAD,
+        .cause = MU_CAUSE_EXIT,
+        .seen_by = 3,
+        .node = 5,
+        .pid = 4711,
+        .how = mu_exit_kind_not_started(MU_START_EXEC, ENOENT),
+        .seen_ns = 1000,
+        .clock = 0x0102030405060708u,
+        .path = "nope",
+    };
+    uint8_t bytes[MU_EVIDENCE_BYTES_MAX];
+    assert_int_equal(encode(&evidence, bytes), sizeof expected);
+    assert_memory_equal(bytes, expected, sizeof expected);
+}
+
+static void what_goes_out_comes_in_again(void **state)
+{
+    (void)state;
+    size_t longest = 0;
+    for (uint64_t seed = 0; seed < 4000; seed++) {
+        struct random r = {.state = seed, .slots = MU_SIZE_MAX, .small = seed % 2 == 0};
+        struct mu_evidence evidence = random_evidence(&r), again;
+        assert_null(mu_evidence_error(&evidence));
+        uint8_t bytes[MU_EVIDENCE_BYTES_MAX];
+        size_t count = encode(&evidence, bytes);
+        assert_true(decode(bytes, count, &again));
+        assert_same(&evidence, &again);
+        longest = count > longest ? count : longest;
+        for (size_t less = 0; less < count; less++)
+            assert_false(decode(bytes, less, &again));
+    }
+    assert_int_equal(longest, MU_EVIDENCE_BYTES_MAX);
+}
+
+/* Whatever one byte is changed to: it is refused, or is another evidence with these very bytes. */
+static void one_evidence_has_one_encoding(void **state)
+{
+    (void)state;
+    struct random r = {.state = 1, .slots = MU_SIZE_MAX};
+    uint64_t refused = 0;
+    for (int round = 0; round < 40; round++) {
+        struct mu_evidence evidence = random_evidence(&r), other;
+        uint8_t bytes[MU_EVIDENCE_BYTES_MAX], again[MU_EVIDENCE_BYTES_MAX];
+        size_t count = encode(&evidence, bytes);
+        for (size_t at = 0; at < count; at++) {
+            uint8_t before = bytes[at];
+            for (unsigned value = 0; value < 256; value++) {
+                bytes[at] = (uint8_t)value;
+                if (!decode(bytes, count, &other)) {
+                    refused++;
+                    continue;
+                }
+                assert_int_equal(encode(&other, again), count);
+                assert_memory_equal(again, bytes, count);
+            }
+            bytes[at] = before;
+        }
+    }
+    assert_true(refused > 0);
+}
+
+#define BROKEN(field, value)                                                                       \
+    do {                                                                                           \
+        struct mu_evidence broken = killed;                                                        \
+        broken.field = (value);                                                                    \
+        assert_non_null(mu_evidence_error(&broken));                                               \
+    } while (0)
+
+static void every_rule_has_a_sentence(void **state)
+{
+    (void)state;
+    assert_null(mu_evidence_error(&killed));
+    BROKEN(verdict, 0);
+    BROKEN(verdict, MU_VERDICT_LAST + 1);
+    BROKEN(verdict, MU_VERDICT_LEFT);
+    BROKEN(verdict, MU_VERDICT_SILENT);
+    BROKEN(cause, 0);
+    BROKEN(cause, MU_CAUSE_LAST + 1);
+    BROKEN(cause, MU_CAUSE_NODE_LOST); /* which has no way to end */
+    BROKEN(seen_by, MU_SIZE_MAX);
+    BROKEN(node, MU_SIZE_MAX);
+    BROKEN(pid, 1u << 31);
+    BROKEN(how.type, MU_EXIT_LEFT);
+    BROKEN(how.type, MU_EXIT_UNKNOWN + 1);
+    BROKEN(how.code, 1);
+    BROKEN(how.code, -1);
+    BROKEN(how.signal, 0);
+    BROKEN(how.signal, 65);
+    BROKEN(how.step, MU_START_EXEC);
+    BROKEN(how.error, ENOENT);
+    BROKEN(path[0], 'x');
+    struct mu_evidence evidence = {.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_EXIT};
+    evidence.how = mu_exit_kind_not_started(MU_START_EXEC, ENOENT);
+    evidence.how.core_dumped = true;
+    assert_non_null(mu_evidence_error(&evidence));
+    evidence.how.core_dumped = false;
+    assert_null(mu_evidence_error(&evidence));
+    memset(evidence.path, 'x', sizeof evidence.path); /* no end */
+    assert_non_null(mu_evidence_error(&evidence));
+    mu_evidence_path(&evidence, "x");
+    evidence.path[0] = '\n';
+    assert_non_null(mu_evidence_error(&evidence));
+    struct mu_evidence lost = {.verdict = MU_VERDICT_LEFT, .cause = MU_CAUSE_NODE_LOST};
+    assert_non_null(mu_evidence_error(&lost));
+}
+
+static void a_long_path_keeps_its_end(void **state)
+{
+    (void)state;
+    struct mu_evidence evidence;
+    char path[MU_EVIDENCE_PATH_MAX + 20];
+    memset(path, 'a', sizeof path);
+    path[MU_EVIDENCE_PATH_MAX] = '\0';
+    mu_evidence_path(&evidence, path);
+    assert_string_equal(evidence.path, path);
+    memcpy(path + MU_EVIDENCE_PATH_MAX, "/program", sizeof "/program");
+    mu_evidence_path(&evidence, path);
+    assert_int_equal(strlen(evidence.path), MU_EVIDENCE_PATH_MAX);
+    assert_memory_equal(evidence.path, "...a", 4);
+    assert_string_equal(evidence.path + MU_EVIDENCE_PATH_MAX - 8, "/program");
+    mu_evidence_path(&evidence, "/t\xc3\xa4glich/\n");
+    assert_string_equal(evidence.path, "/t??glich/?");
+    mu_evidence_path(&evidence, NULL);
+    assert_string_equal(evidence.path, "");
+}
+
+static void expect_text(const struct mu_evidence *evidence, const char *expected)
+{
+    char text[MU_EVIDENCE_TEXT_MAX];
+    assert_string_equal(mu_evidence_text(evidence, text, sizeof text), expected);
+}
+
+static void it_reads_as_a_clause(void **state)
+{
+    (void)state;
+    expect_text(&killed, "killed (signal 9)");
+    struct mu_evidence evidence = {.verdict = MU_VERDICT_LEFT, .cause = MU_CAUSE_EXIT};
+    expect_text(&evidence, "exit code 0");
+    evidence.verdict = MU_VERDICT_DEAD;
+    evidence.how = mu_exit_kind_not_started(MU_START_EXEC, ENOENT);
+    mu_evidence_path(&evidence, "./nope");
+    expect_text(&evidence, "could not start: ./nope: No such file or directory");
+    evidence = (struct mu_evidence){.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_NODE_LOST};
+    expect_text(&evidence, "its node was lost");
+    evidence.cause = MU_CAUSE_REFUSED;
+    expect_text(&evidence, "its connection closed and a new one was refused");
+    char text[8];
+    assert_string_equal(mu_evidence_text(&evidence, text, sizeof text), "its con");
+}
+
+static void verdicts_have_words(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"dead", "silent",       "unreachable", "hung",
+                                        "slow", "failed-check", "left"};
+    for (int verdict = MU_VERDICT_DEAD; verdict <= MU_VERDICT_LAST; verdict++)
+        assert_string_equal(mu_verdict_word((enum mu_verdict)verdict), words[verdict - 1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_bytes_are_those_of_the_page),
+        cmocka_unit_test(what_goes_out_comes_in_again),
+        cmocka_unit_test(one_evidence_has_one_encoding),
+        cmocka_unit_test(every_rule_has_a_sentence),
+        cmocka_unit_test(a_long_path_keeps_its_end),
+        cmocka_unit_test(it_reads_as_a_clause),
+        cmocka_unit_test(verdicts_have_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

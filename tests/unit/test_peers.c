@@ -1,0 +1,331 @@
+/* Daemons' connections over real sockets: several nodes in one process, on one loop. */
+#include "daemon/door.h"
+#include "daemon/peers.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { NODES = 3, TURNS_MAX = 20000 };
+
+struct host {
+    struct mu_net net;
+    struct mu_door door;
+    struct mu_peers *peers;
+    bool up[NODES];
+    uint32_t ups[NODES], downs[NODES], frames[NODES];
+    mu_slot gone; /* MU_SLOT_NONE: nobody */
+    uint32_t gone_count;
+    uint32_t fenced;
+    uint64_t last_ack;
+    bool dead;
+};
+
+static uv_loop_t loop;
+static struct host hosts[NODES];
+static struct sockaddr_in addresses[NODES];
+static const uint8_t key[MU_SEAL_KEY_BYTES] = {1, 2, 3};
+
+/* ---- hooks that write down what they hear ---- */
+
+static uint64_t has(void *owner, mu_slot peer)
+{
+    struct host *host = owner;
+    assert_false(host->up[peer]); /* a handshake begins after the last connection has ended */
+    return 0;
+}
+
+static void up(void *owner, mu_slot peer, uint32_t incarnation, uint64_t peer_has)
+{
+    struct host *host = owner;
+    assert_int_equal(incarnation, 1);
+    assert_int_equal(peer_has, 0);
+    assert_false(host->up[peer]);
+    host->up[peer] = true;
+    host->ups[peer]++;
+}
+
+static void down(void *owner, mu_slot peer)
+{
+    struct host *host = owner;
+    assert_true(host->up[peer]);
+    host->up[peer] = false;
+    host->downs[peer]++;
+}
+
+static void frame(void *owner, mu_slot peer, const struct mu_frame *heard)
+{
+    struct host *host = owner;
+    assert_true(host->up[peer]);
+    host->frames[peer]++;
+    host->last_ack = heard->ack;
+}
+
+static void gone(void *owner, mu_slot peer, uint32_t incarnation)
+{
+    struct host *host = owner;
+    assert_int_equal(incarnation, 1);
+    host->gone = peer;
+    host->gone_count++;
+}
+
+static void fenced(void *owner, mu_slot by)
+{
+    struct host *host = owner;
+    (void)by;
+    host->fenced++;
+}
+
+static void member(void *owner, struct mu_conn *conn)
+{
+    struct host *host = owner;
+    if (mu_conn_kind(conn) == MU_SEAL_NOTICES)
+        mu_peers_member(host->peers, conn);
+    else
+        mu_conn_refuse(conn, MU_REFUSE_FORMAT, "only notices");
+}
+
+/* ---- the world ---- */
+
+static void open_host(mu_slot slot)
+{
+    struct host *host = &hosts[slot];
+    memset(host, 0, sizeof *host);
+    host->gone = MU_SLOT_NONE;
+    struct mu_hello self = {.machine = 77, .size = NODES, .from = slot, .incarnation = 1};
+    assert_int_equal(mu_net_init(&host->net, &loop, &self, key), 0);
+    host->door.member = member;
+    host->door.owner = host;
+    struct sockaddr_in any = {.sin_family = AF_INET};
+    inet_pton(AF_INET, "127.0.0.1", &any.sin_addr);
+    assert_int_equal(mu_door_open(&host->door, &host->net, &any), 0);
+    addresses[slot] = host->door.address;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    for (mu_slot slot = 0; slot < NODES; slot++)
+        open_host(slot);
+    for (mu_slot slot = 0; slot < NODES; slot++) {
+        const struct mu_peers_hooks hooks = {&hosts[slot], has, up, down, frame, gone, fenced};
+        hosts[slot].peers = mu_peers_open(&hosts[slot].net, addresses, &hooks);
+        assert_non_null(hosts[slot].peers);
+    }
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    for (mu_slot slot = 0; slot < NODES; slot++) {
+        mu_door_close(&hosts[slot].door);
+        mu_peers_close(hosts[slot].peers);
+    }
+    uv_run(&loop, UV_RUN_DEFAULT);
+    for (mu_slot slot = 0; slot < NODES; slot++)
+        mu_net_free(&hosts[slot].net);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    return 0;
+}
+
+/* Runs the loop until the condition holds; fails when it never does. */
+#define UNTIL(condition)                                                                           \
+    do {                                                                                           \
+        int turns = 0;                                                                             \
+        while (!(condition)) {                                                                     \
+            assert_true(turns++ < TURNS_MAX);                                                      \
+            turn();                                                                                \
+        }                                                                                          \
+    } while (false)
+
+static void on_tick(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+static void turn(void)
+{
+    /* A timer of a millisecond, so that a loop with nothing to do does not spin through TURNS_MAX
+     * while something is on its way in the kernel. */
+    uv_timer_t tick;
+    uv_timer_init(&loop, &tick);
+    uv_timer_start(&tick, on_tick, 1, 0);
+    uv_run(&loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&tick, NULL);
+    uv_run(&loop, UV_RUN_NOWAIT);
+}
+
+static bool linked(mu_slot a, mu_slot b)
+{
+    return hosts[a].up[b] && hosts[b].up[a];
+}
+
+static void link_all(void)
+{
+    for (mu_slot a = 0; a < NODES; a++)
+        for (mu_slot b = 0; b < NODES; b++)
+            if (a != b)
+                mu_peers_want(hosts[a].peers, b);
+    UNTIL(linked(0, 1) && linked(0, 2) && linked(1, 2));
+}
+
+/* Its door is shut and its connections end, without a goodbye. */
+static void die(mu_slot slot)
+{
+    mu_door_close(&hosts[slot].door);
+    hosts[slot].dead = true;
+    for (mu_slot peer = 0; peer < NODES; peer++)
+        if (hosts[slot].up[peer]) {
+            mu_peers_cut(hosts[slot].peers, peer, MU_CLOSE_RULE);
+            hosts[slot].up[peer] = false;
+        }
+}
+
+/* ---- tests ---- */
+
+static void each_pair_has_one_connection(void **state)
+{
+    (void)state;
+    link_all();
+    for (mu_slot a = 0; a < NODES; a++) {
+        assert_int_equal(mu_peers_up(hosts[a].peers), NODES - 1);
+        assert_int_equal(mu_peers_wanted(hosts[a].peers), NODES - 1);
+        for (mu_slot b = 0; b < NODES; b++)
+            assert_int_equal(hosts[a].ups[b], a == b ? 0 : 1);
+    }
+    const struct mu_frame ack = {.type = MU_FRAME_ACK, .ack = 42};
+    mu_peers_send(hosts[2].peers, 0, &ack);
+    UNTIL(hosts[0].frames[2] == 1);
+    assert_int_equal(hosts[0].last_ack, 42);
+}
+
+static void a_cut_connection_comes_back(void **state)
+{
+    (void)state;
+    link_all();
+    assert_true(mu_peers_cut(hosts[0].peers, 1, MU_CLOSE_RULE));
+    hosts[0].up[1] = false;
+    UNTIL(linked(0, 1) && hosts[1].downs[0] >= 1);
+    assert_int_equal(hosts[0].gone_count + hosts[1].gone_count, 0);
+}
+
+static void who_dies_is_found_by_all(void **state)
+{
+    (void)state;
+    link_all();
+    die(2);
+    UNTIL(hosts[0].gone_count > 0 && hosts[1].gone_count > 0);
+    assert_int_equal(hosts[0].gone, 2);
+    assert_int_equal(hosts[1].gone, 2);
+    assert_int_equal(hosts[0].gone_count, 1);
+    assert_true(linked(0, 1));
+    assert_int_equal(mu_peers_wanted(hosts[0].peers), 1);
+}
+
+static void who_leaves_is_not_dead(void **state)
+{
+    (void)state;
+    link_all();
+    mu_peers_leave(hosts[1].peers);
+    mu_door_close(&hosts[1].door);
+    UNTIL(hosts[0].downs[1] == 1 && hosts[2].downs[1] == 1);
+    for (int i = 0; i < 50; i++)
+        turn();
+    assert_int_equal(hosts[0].gone_count + hosts[2].gone_count, 0);
+    assert_int_equal(mu_peers_wanted(hosts[0].peers), 1);
+}
+
+static void who_was_declared_dead_is_told_so(void **state)
+{
+    (void)state;
+    link_all();
+    assert_true(mu_peers_cut(hosts[0].peers, 2, MU_CLOSE_DEAD));
+    hosts[0].up[2] = false;
+    UNTIL(hosts[2].fenced == 1);
+    assert_int_equal(hosts[2].gone_count, 0);
+}
+
+static int connect_plain(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&addresses[0], sizeof addresses[0]), 0);
+    return fd;
+}
+
+static void silent_strangers_keep_nobody_out(void **state)
+{
+    (void)state;
+    enum { STRANGERS = MU_DOOR_STRANGERS_MAX + 50 };
+    int fds[STRANGERS];
+    for (int i = 0; i < STRANGERS; i++) {
+        fds[i] = connect_plain();
+        if (i % 64 == 0)
+            turn();
+    }
+    UNTIL(hosts[0].door.evicted == 50);
+    assert_int_equal(hosts[0].door.taken, STRANGERS);
+    link_all();
+    for (int i = 0; i < STRANGERS; i++)
+        close(fds[i]);
+    UNTIL(hosts[0].door.count == 0);
+    assert_true(linked(0, 1) && linked(0, 2));
+}
+
+static void rubbish_is_counted_and_reaches_nobody(void **state)
+{
+    (void)state;
+    link_all();
+    uint64_t before = hosts[0].net.bad[MU_SEAL_CLASS_MALFORMED];
+    int fd = connect_plain();
+    assert_int_equal(write(fd, "GET / HTTP/1.1\r\n\r\n", 18), 18);
+    UNTIL(hosts[0].net.bad[MU_SEAL_CLASS_MALFORMED] == before + 1);
+    close(fd);
+    assert_int_equal(hosts[0].downs[1] + hosts[0].downs[2], 0);
+}
+
+/* Both dial in the same moment: one connection stays, at both ends the same. */
+static void two_who_dial_at_once_agree(void **state)
+{
+    (void)state;
+    link_all();
+    for (int round = 0; round < 20; round++) {
+        /* Each end cuts for itself, without waiting for the other: both dial again. */
+        if (mu_peers_cut(hosts[0].peers, 1, MU_CLOSE_RULE))
+            hosts[0].up[1] = false;
+        if (mu_peers_cut(hosts[1].peers, 0, MU_CLOSE_RULE))
+            hosts[1].up[0] = false;
+        UNTIL(linked(0, 1));
+    }
+    const struct mu_frame ack = {.type = MU_FRAME_ACK, .ack = 7};
+    uint32_t before = hosts[1].frames[0];
+    mu_peers_send(hosts[0].peers, 1, &ack);
+    UNTIL(hosts[1].frames[0] == before + 1);
+    assert_int_equal(hosts[0].gone_count + hosts[1].gone_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_pair_has_one_connection, begin, finish),
+        cmocka_unit_test_setup_teardown(a_cut_connection_comes_back, begin, finish),
+        cmocka_unit_test_setup_teardown(who_dies_is_found_by_all, begin, finish),
+        cmocka_unit_test_setup_teardown(who_leaves_is_not_dead, begin, finish),
+        cmocka_unit_test_setup_teardown(who_was_declared_dead_is_told_so, begin, finish),
+        cmocka_unit_test_setup_teardown(silent_strangers_keep_nobody_out, begin, finish),
+        cmocka_unit_test_setup_teardown(rubbish_is_counted_and_reaches_nobody, begin, finish),
+        cmocka_unit_test_setup_teardown(two_who_dial_at_once_agree, begin, finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
