@@ -5,6 +5,9 @@
 #include <string.h>
 
 static const struct subcommand commands[] = {
+    {"status", "nodes and jobs of a machine that runs on this host", cmd_status},
+    {"events", "who died or left, when, and who saw it", cmd_events},
+    {"kill", "end a job on all its nodes", cmd_kill},
     {"sim", "run the protocols in a virtual world, up to millions of nodes", cmd_sim},
 };
 

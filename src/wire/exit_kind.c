@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "daemon/exit_kind.h"
+#include "wire/exit_kind.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
  * normal or a failure, and a failure carries its kind of fault.  What the kernel knows is the
  * signal; segmentation fault, bus error and arithmetic exception are signals to it like
  * "terminated" is.  Nothing here touches a process: data in, data out. */
-#ifndef MU_DAEMON_EXIT_KIND_H
-#define MU_DAEMON_EXIT_KIND_H
+#ifndef MU_WIRE_EXIT_KIND_H
+#define MU_WIRE_EXIT_KIND_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -84,9 +84,9 @@ static struct mu_wire_result check_hello(const struct mu_hello *hello)
 {
     if (hello->size < 1 || hello->size > MU_SIZE_MAX)
         return bad(MU_WIRE_SIZE, hello->size, MU_SIZE_MAX);
-    if (hello->from >= hello->size)
+    if (hello->from > hello->size)
         return bad(MU_WIRE_HELLO_SLOT, hello->from, hello->size);
-    if (hello->to >= hello->size)
+    if (hello->to > hello->size)
         return bad(MU_WIRE_HELLO_SLOT, hello->to, hello->size);
     if (hello->from == hello->to)
         return bad(MU_WIRE_HELLO_SELF, hello->from, 0);
@@ -363,7 +363,7 @@ static const char *sentence(enum mu_wire_error error)
     case MU_WIRE_SIZE:
         return "machine size " N " is not between 1 and " N;
     case MU_WIRE_HELLO_SLOT:
-        return "slot " N " in a HELLO is not below " N ", the size of its machine";
+        return "slot " N " in a HELLO is above " N ", the size of its machine";
     case MU_WIRE_HELLO_SELF:
         return "slot " N " says HELLO to itself";
     case MU_WIRE_REFUSE_CODE:

@@ -29,7 +29,8 @@ enum mu_message_type {
 
 struct mu_hello {
     uint64_t machine;     /* every machine draws its own: daemons of two never mix */
-    uint32_t size;        /* of the machine; both slots are below it */
+    uint32_t size;        /* of the machine; both slots are below it, but for a launcher's, which
+                             has none and says 'size' */
     mu_slot from;         /* who speaks */
     mu_slot to;           /* who is meant, not the same */
     uint32_t incarnation; /* of who speaks, from 1 */
@@ -79,7 +80,7 @@ enum mu_wire_error {
     MU_WIRE_PAYLOAD_INDEX,
     MU_WIRE_PAYLOAD_LENGTH, /* not what is there */
     MU_WIRE_SIZE,
-    MU_WIRE_HELLO_SLOT, /* not below the size in the same HELLO */
+    MU_WIRE_HELLO_SLOT, /* above the size in the same HELLO */
     MU_WIRE_HELLO_SELF, /* from a slot to itself */
     MU_WIRE_REFUSE_CODE,
     MU_WIRE_REASON_LENGTH,

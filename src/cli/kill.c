@@ -1,0 +1,132 @@
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/operator.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { SIGNAL_LAST = 64 };
+
+static bool read_number(const char *text, unsigned long last, unsigned long *number)
+{
+    char *end;
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    *number = strtoul(text, &end, 10);
+    return errno == 0 && *end == '\0' && *number <= last;
+}
+
+/* "TERM", "SIGTERM", "sigterm" or "15"; 0 when it is none. */
+static int signal_of(const char *text)
+{
+    unsigned long number;
+    if (read_number(text, SIGNAL_LAST, &number))
+        return (int)number;
+    const char *bare = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+    for (int i = 1; i <= SIGNAL_LAST; i++) {
+        const char *name = mu_signal_name(i);
+        if (name != NULL && strcasecmp(name + 3, bare) == 0)
+            return i;
+    }
+    return 0;
+}
+
+/* What the daemons say, until one of them has the job. */
+struct search {
+    uint32_t job;
+    bool found;
+    bool answered;                    /* somebody, completely */
+    char why[OPERATOR_TEXT_MAX + 32]; /* of the last one that did not answer */
+};
+
+/* Does this daemon have the job?  A daemon knows the jobs that have processes there. */
+static bool ask(struct operator_link *link, struct search *search)
+{
+    struct mu_local_message message = {.type = MU_LOCAL_STATUS};
+    if (!operator_say(link, &message))
+        return false;
+    while (operator_hear(link, &message, OPERATOR_TIMEOUT_MS)) {
+        switch (message.type) {
+        case MU_LOCAL_JOB:
+            search->found = search->found || message.job.job == search->job;
+            break;
+        case MU_LOCAL_NODE:
+        case MU_LOCAL_COUNTER:
+            break;
+        case MU_LOCAL_DONE:
+            search->answered = true;
+            return true;
+        default:
+            return operator_unexpected(link, &message);
+        }
+    }
+    return false;
+}
+
+/* It tells all others. */
+static bool tell(struct operator_link *link, uint32_t job, int signal)
+{
+    struct mu_local_message message = {.type = MU_LOCAL_KILL,
+                                       .kill = {.job = job, .signal = (uint8_t)signal}};
+    if (!operator_say(link, &message) || !operator_hear(link, &message, OPERATOR_TIMEOUT_MS))
+        return false;
+    return message.type == MU_LOCAL_DONE || operator_unexpected(link, &message);
+}
+
+/* Returns the exit code. */
+static int kill_job(const struct operator_found *found, uint32_t job, int signal)
+{
+    struct search search = {.job = job};
+    for (size_t i = 0; i < found->count; i++) {
+        struct operator_link link;
+        bool good = operator_open(&link, &found->daemons[i]) && ask(&link, &search);
+        bool told = good && search.found && tell(&link, job, signal);
+        operator_close(&link);
+        if (told)
+            return 0;
+        if (!good || search.found)
+            snprintf(search.why, sizeof search.why, "node %u %s", link.slot, link.why);
+    }
+    bool unknown = search.answered && !search.found;
+    fprintf(stderr, "muster kill: job %u of machine %016" PRIx64 ": %s\n", job,
+            found->daemons[0].machine,
+            unknown ? "no node on this host has it ('muster status' shows the jobs)" : search.why);
+    return 1;
+}
+
+int cmd_kill(int argc, char **argv)
+{
+    const char *machine = NULL, *signal_name = "TERM";
+    const struct arg args[] = {
+        {"signal", ARG_TEXT, &signal_name, 0, 0, "NAME|NUMBER", "what to send (TERM)"},
+        OPERATOR_MACHINE_ARG(&machine),
+    };
+    const struct command command = {
+        "muster kill",
+        "Ends a job: the signal goes to all of its processes on all nodes, and whoever is still\n"
+        "there a while later is killed.  'muster status' shows the jobs.\n\n" OPERATOR_HELP,
+        "JOB", args, sizeof args / sizeof args[0]};
+    const char *job_text = args_parse(&command, argc, argv);
+    unsigned long job;
+    if (job_text == NULL)
+        args_fail(&command, "the number of a job is missing");
+    if (!read_number(job_text, UINT32_MAX, &job))
+        args_fail(&command, "JOB is '%s', but must be a whole number from 0 to %u", job_text,
+                  UINT32_MAX);
+    int signal = signal_of(signal_name);
+    if (signal == 0)
+        args_fail(&command,
+                  "--signal is '%s', but must be a name like TERM, or a number from 1 to %d",
+                  signal_name, SIGNAL_LAST);
+
+    struct operator_found found;
+    if (!operator_find(&command, machine, &found))
+        return 1;
+    int code = kill_job(&found, (uint32_t)job, signal);
+    operator_free(&found);
+    return code;
+}

@@ -1,0 +1,161 @@
+/* What the daemon says, in the words of muster.h; and errors. */
+#define _GNU_SOURCE
+#include "client/handle.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One number, two names: the library hands the daemon's verdicts through. */
+static_assert((int)MUSTER_DEAD == (int)MU_VERDICT_DEAD, "verdicts");
+static_assert((int)MUSTER_SILENT == (int)MU_VERDICT_SILENT, "verdicts");
+static_assert((int)MUSTER_UNREACHABLE == (int)MU_VERDICT_UNREACHABLE, "verdicts");
+static_assert((int)MUSTER_HUNG == (int)MU_VERDICT_HUNG, "verdicts");
+static_assert((int)MUSTER_SLOW == (int)MU_VERDICT_SLOW, "verdicts");
+static_assert((int)MUSTER_FAILED_CHECK == (int)MU_VERDICT_FAILED_CHECK, "verdicts");
+static_assert((int)MUSTER_LEFT == (int)MU_VERDICT_LEFT, "verdicts");
+static_assert((int)MU_VERDICT_LAST == (int)MU_VERDICT_LEFT, "a verdict that muster.h lacks");
+
+/* Programs were compiled with these: another layout needs another soname. */
+static_assert(sizeof(struct muster_event) == 384 && sizeof(struct muster_error) == 260, "layout");
+
+/* ---- errors ---- */
+
+int mu_client_fail(struct muster_error *error, enum muster_code code, const char *format, ...)
+{
+    if (error == NULL)
+        return -1;
+    error->code = (int)code;
+    va_list values;
+    va_start(values, format);
+    vsnprintf(error->text, sizeof error->text, format, values);
+    va_end(values);
+    for (char *at = error->text; *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
+    return -1;
+}
+
+const char *mu_client_errno_text(int number)
+{
+    const char *text = strerrordesc_np(number);
+    return text != NULL ? text : "unknown error";
+}
+
+int mu_client_refused(const struct mu_local_message *message, struct muster_error *error)
+{
+    enum muster_code code = MUSTER_E_REFUSED;
+    if (message->refused.code == MU_LOCAL_OTHER_VERSION)
+        code = MUSTER_E_VERSION;
+    if (message->refused.code == MU_LOCAL_ENDING)
+        code = MUSTER_E_NO_DAEMON;
+    return mu_client_fail(error, code, "the daemon refuses this process: %s",
+                          message->refused.text);
+}
+
+/* ---- events ---- */
+
+/* The daemon's clock is this host's, too.  In another time namespace it may be ahead of ours. */
+static uint64_t age_ns(const struct mu_local_event *told)
+{
+    uint64_t now_ns = mu_client_now_ns();
+    uint64_t since_ns = now_ns > told->learned_ns ? now_ns - told->learned_ns : 0;
+    return told->age_ns <= UINT64_MAX - since_ns ? told->age_ns + since_ns : UINT64_MAX;
+}
+
+static void write_text(const struct muster_event *event, const struct mu_evidence *evidence,
+                       char *text, size_t room)
+{
+    char subject[64], why[MU_EVIDENCE_TEXT_MAX];
+    if (event->type == MUSTER_EVENT_PROCESS)
+        snprintf(subject, sizeof subject, "process %" PRIu32 " on node %" PRIu32, event->rank,
+                 event->node);
+    else
+        snprintf(subject, sizeof subject, "node %" PRIu32, event->node);
+    if (event->verdict == MUSTER_LEFT)
+        snprintf(text, room, "%s has left", subject);
+    else
+        snprintf(text, room, "%s is %s: %.*s", subject, muster_verdict_word(event->verdict),
+                 (int)(room - sizeof subject - 32), mu_evidence_text(evidence, why, sizeof why));
+}
+
+static int check(const struct muster *m, const struct mu_local_event *told,
+                 struct muster_error *error)
+{
+    if (told->node >= m->who.nodes || told->evidence.seen_by >= m->who.nodes)
+        return mu_client_fail(error, MUSTER_E_PROTOCOL,
+                              "the daemon told of node %" PRIu32 ", seen by node %" PRIu32
+                              ": this machine has %" PRIu32 " nodes",
+                              told->node, told->evidence.seen_by, m->who.nodes);
+    if (told->subject == MU_SUBJECT_PROCESS &&
+        (told->job != m->who.job || told->rank >= m->who.size))
+        return mu_client_fail(error, MUSTER_E_PROTOCOL,
+                              "the daemon told of rank %" PRIu32 " of job %" PRIu32
+                              ": this is job %" PRIu32 " with %" PRIu32 " processes",
+                              told->rank, told->job, m->who.job, m->who.size);
+    return 1;
+}
+
+static int happened(const struct muster *m, const struct mu_local_event *told,
+                    struct muster_event *event, struct muster_error *error)
+{
+    const struct mu_evidence *evidence = &told->evidence;
+    bool is_process = told->subject == MU_SUBJECT_PROCESS;
+    if (check(m, told, error) != 1)
+        return -1;
+    event->type = is_process ? MUSTER_EVENT_PROCESS : MUSTER_EVENT_NODE;
+    event->verdict = evidence->verdict;
+    event->node = told->node;
+    event->seen_by = evidence->seen_by;
+    event->is_state = told->is_state;
+    event->hops = told->hops;
+    event->age_ns = age_ns(told);
+    event->serial = told->serial;
+    if (is_process) {
+        const struct mu_exit_kind *how = &evidence->how;
+        bool by_itself = evidence->cause == MU_CAUSE_EXIT &&
+                         (how->type == MU_EXIT_LEFT || how->type == MU_EXIT_CODE);
+        event->rank = told->rank;
+        event->exit_code = by_itself ? how->code : -1;
+        event->signal = how->signal;
+        event->pid = evidence->pid;
+    }
+    write_text(event, evidence, event->text, sizeof event->text);
+    return 1;
+}
+
+int mu_client_event(const struct muster *m, const struct mu_local_message *message,
+                    struct muster_event *event, struct muster_error *error)
+{
+    struct muster_event made = {0};
+    int result = 1;
+    switch (message->type) {
+    case MU_LOCAL_EVENT:
+        result = happened(m, &message->event, &made, error);
+        break;
+    case MU_LOCAL_LOST:
+        made.type = MUSTER_EVENT_LOST;
+        made.lost = message->lost.count;
+        snprintf(made.text, sizeof made.text,
+                 "%" PRIu64 " events were not read in time and are lost: "
+                 "what is so now follows",
+                 made.lost);
+        break;
+    case MU_LOCAL_CAUGHT_UP:
+        made.type = MUSTER_EVENT_CAUGHT_UP;
+        snprintf(made.text, sizeof made.text, "from here on it is news");
+        break;
+    case MU_LOCAL_REFUSED:
+        return mu_client_refused(message, error);
+    default:
+        return mu_client_fail(error, MUSTER_E_PROTOCOL,
+                              "the daemon sent a message of type %d, which is not for a member "
+                              "of a job",
+                              message->type);
+    }
+    if (result == 1)
+        *event = made;
+    return result;
+}

@@ -1,0 +1,71 @@
+#include "wire/news.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { SIGNAL_MAX = 64 };
+
+size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MAX])
+{
+    struct mu_writer writer;
+    mu_writer_init(&writer, bytes, MU_NEWS_BYTES_MAX);
+    mu_write_u8(&writer, news->type);
+    mu_write_u32(&writer, news->job);
+    switch ((enum mu_news_type)news->type) {
+    case MU_NEWS_LEFT:
+        assert(news->left.rows >= 1 && news->left.rows <= MU_NEWS_ROWS_MAX);
+        mu_write_u32(&writer, news->left.node);
+        mu_write_u64(&writer, news->left.seen_ns);
+        mu_write_u64(&writer, news->left.clock);
+        mu_write_u8(&writer, (uint8_t)news->left.rows);
+        for (uint32_t i = 0; i < news->left.rows; i++) {
+            mu_write_u32(&writer, news->left.row[i].first);
+            mu_write_u32(&writer, news->left.row[i].count);
+        }
+        break;
+    case MU_NEWS_KILL:
+        assert(news->kill.signal >= 1 && news->kill.signal <= SIGNAL_MAX);
+        mu_write_u8(&writer, news->kill.signal);
+        break;
+    }
+    assert(!writer.full);
+    return writer.used;
+}
+
+static bool read_left(struct mu_reader *reader, struct mu_news *news)
+{
+    news->left.node = mu_read_u32(reader);
+    news->left.seen_ns = mu_read_u64(reader);
+    news->left.clock = mu_read_u64(reader);
+    news->left.rows = mu_read_u8(reader);
+    if (news->left.node >= MU_SIZE_MAX || news->left.rows < 1 || news->left.rows > MU_NEWS_ROWS_MAX)
+        return false;
+    for (uint32_t i = 0; i < news->left.rows; i++) {
+        uint32_t first = mu_read_u32(reader), count = mu_read_u32(reader);
+        if (count < 1 || first > UINT32_MAX - count)
+            return false;
+        news->left.row[i].first = first;
+        news->left.row[i].count = count;
+    }
+    return true;
+}
+
+bool mu_news_decode(const uint8_t *bytes, size_t count, struct mu_news *news)
+{
+    struct mu_reader reader;
+    mu_reader_init(&reader, bytes, count);
+    memset(news, 0, sizeof *news);
+    news->type = mu_read_u8(&reader);
+    news->job = mu_read_u32(&reader);
+    bool good = false;
+    switch (news->type) { /* any byte may have come in */
+    case MU_NEWS_LEFT:
+        good = read_left(&reader, news);
+        break;
+    case MU_NEWS_KILL:
+        news->kill.signal = mu_read_u8(&reader);
+        good = news->kill.signal >= 1 && news->kill.signal <= SIGNAL_MAX;
+        break;
+    }
+    return good && !reader.bad && mu_reader_left(&reader) == 0;
+}

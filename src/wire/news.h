@@ -1,0 +1,42 @@
+/* What daemons post to everybody besides deaths: the payload of a notice of kind PAYLOAD.
+ * docs/wire.md has every byte. */
+#ifndef MU_WIRE_NEWS_H
+#define MU_WIRE_NEWS_H
+
+#include "core/types.h"
+#include "wire/bytes.h"
+
+enum mu_news_type {
+    MU_NEWS_LEFT = 1, /* these processes of a job ended with exit code 0 */
+    MU_NEWS_KILL = 2, /* an operator wants a job to end */
+};
+
+/* As many rows as fit into a payload of the default length. */
+enum { MU_NEWS_ROWS_MAX = 28, MU_NEWS_BYTES_MAX = 256 };
+
+struct mu_news {
+    uint8_t type; /* enum mu_news_type */
+    uint32_t job;
+    union {
+        struct {
+            mu_slot node;     /* where they ran */
+            uint64_t seen_ns; /* as in an evidence: when the first of them was seen */
+            uint64_t clock;
+            uint32_t rows; /* at least 1 */
+            struct {
+                uint32_t first, count; /* ranks; count at least 1 */
+            } row[MU_NEWS_ROWS_MAX];
+        } left;
+        struct {
+            uint8_t signal; /* 1 .. 64 */
+        } kill;
+    };
+};
+
+/* Returns how many bytes, at most MU_NEWS_BYTES_MAX. */
+size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MAX]);
+
+/* False: the bytes break a rule, and *news is worth nothing. */
+bool mu_news_decode(const uint8_t *bytes, size_t count, struct mu_news *news);
+
+#endif
