@@ -1,22 +1,20 @@
 /* Pi, by processes of which any may be killed:  muster run -n 32 pi [MILLIONS OF STEPS]
  *
  * The area under 4 / (1 + x^2) from 0 to 1 is cut into slices, four for each rank.  Whoever has
- * computed one prints it; all of them add up to pi.  Nobody talks to anybody: which slices are
- * whose follows from who is dead, which muster tells everyone.
+ * computed one prints it, and all of them add up to pi.  The processes do not talk to each other:
+ * who computes what follows from who is dead, which muster tells everyone.
  *
- *   - The slices of a dead rank go to the next rank above it that is not dead, and are computed
- *     again, since nobody knows how far it came.  A slice may be printed twice, then, with the same
- *     value: add each up once.
- *   - A rank leaves when it has computed what is its own by then, and all ranks below it are gone.
- *     So while somebody computes, everybody above is there to take over, and who leaves has left
- *     nothing undone below.
- *   - The highest rank has no slices of its own: it is the spare.  When it alone is left, it has
- *     only to compute what others left, and if that is nothing it may die, too.
- *   - When all above a dead rank are dead, as when a node is lost, the highest that is not dead
- *     takes its slices; it is the last one to leave.
+ *   - The slices of a dead rank are of the next rank above it that is not dead.  It computes them
+ *     all again, since nobody knows how far the dead one came.  So a slice may be printed twice,
+ *     with the same value: add it up once.
+ *   - A rank leaves when it has computed what is its own, and all ranks below it are gone.  So who
+ *     computes has everybody above to take over, and who leaves leaves nothing undone below.
+ *   - The highest rank has nothing of its own: when it alone is left, nothing is left to do but
+ *     what others died of.
+ *   - When all above a dead rank are dead, too, its slices are of the highest that is not dead.
  *
- * So whichever process is killed and whenever, all slices are printed; and of several, as long as
- * one that still has to leave lives. */
+ * Whichever process is killed, and whenever, all slices are printed.  So it is when several are, as
+ * long as the highest rank lives; without it, as long as somebody is still there to hear of it. */
 #include <muster.h>
 
 #include <stdbool.h>
@@ -30,31 +28,24 @@ enum fate { HERE, LEFT, DEAD };
 
 static struct muster *m;
 static uint32_t self, size;
-static uint32_t shares; /* the slices of share s are those of rank s */
-static enum fate *fates;
+static uint32_t sharers; /* ranks that have slices of their own */
+static struct rank {
+    enum fate fate;
+    bool computed; /* by this process */
+} * ranks;
 static long steps = 10 * 1000 * 1000; /* of a slice */
 
-static void *zeroed(size_t count, size_t bytes)
-{
-    void *memory = calloc(count, bytes);
-    if (memory == NULL) {
-        perror("pi");
-        exit(1);
-    }
-    return memory;
-}
-
-/* Reads what muster has to say, waiting for the first event only. */
-static void listen_for(int64_t timeout_ns)
+/* Reads all that muster has to say; waits for the first of it only. */
+static void hear(int64_t timeout_ns)
 {
     struct muster_event event;
     struct muster_error error;
     int got;
     while ((got = muster_next(m, &event, timeout_ns, &error)) == 1) {
         if (event.type == MUSTER_EVENT_PROCESS && event.verdict == MUSTER_DEAD)
-            fates[event.rank] = DEAD;
+            ranks[event.rank].fate = DEAD;
         if (event.type == MUSTER_EVENT_PROCESS && event.verdict == MUSTER_LEFT)
-            fates[event.rank] = LEFT;
+            ranks[event.rank].fate = LEFT;
         timeout_ns = MUSTER_NOW;
     }
     if (got < 0) {
@@ -63,34 +54,31 @@ static void listen_for(int64_t timeout_ns)
     }
 }
 
-static uint32_t owner(uint32_t share)
+static uint32_t owner(uint32_t rank)
 {
-    uint32_t rank = share;
-    while (rank < size && fates[rank] == DEAD)
-        rank++;
-    if (rank < size)
-        return rank;
-    for (rank = size - 1; fates[rank] == DEAD;) /* ends at the latest at this process */
+    for (uint32_t above = rank; above < size; above++)
+        if (ranks[above].fate != DEAD)
+            return above;
+    while (ranks[rank].fate == DEAD) /* ends at this process, if not before */
         rank--;
     return rank;
 }
 
-static bool below_are_gone(void)
+static bool all_below_are_gone(void)
 {
     for (uint32_t rank = 0; rank < self; rank++)
-        if (fates[rank] == HERE)
+        if (ranks[rank].fate == HERE)
             return false;
     return true;
 }
 
 static void compute(uint32_t slice)
 {
-    double width = 1.0 / ((double)shares * SLICES), left = slice * width, step = width / steps;
-    double sum = 0;
+    double width = 1.0 / sharers / SLICES, step = width / (double)steps, sum = 0;
     for (int part = 0; part < PARTS; part++) {
-        listen_for(MUSTER_NOW);
+        hear(MUSTER_NOW);
         for (long i = steps * part / PARTS; i < steps * (part + 1) / PARTS; i++) {
-            double x = left + (i + 0.5) * step;
+            double x = slice * width + ((double)i + 0.5) * step;
             sum += 4 / (1 + x * x);
         }
     }
@@ -103,29 +91,30 @@ static void compute(uint32_t slice)
 int main(int count, char **words)
 {
     struct muster_error error;
-    if (count > 1)
-        steps = atol(words[1]) * 1000 * 1000;
+    if (count > 1 && (steps = atol(words[1]) * 1000 * 1000) <= 0) {
+        fprintf(stderr, "pi: '%s' is no number of millions of steps, from 1 on\n", words[1]);
+        return 2;
+    }
     if (muster_open(&m, &error) != 0) {
         fprintf(stderr, "pi: %s\n", error.text);
         return 1;
     }
     self = muster_rank(m);
     size = muster_size(m);
-    shares = size > 1 ? size - 1 : 1;
-    fates = zeroed(size, sizeof *fates);
-    unsigned char *done = zeroed(shares, 1);
-
+    sharers = size > 1 ? size - 1 : 1;
+    if ((ranks = calloc(size, sizeof *ranks)) == NULL)
+        return 1;
     for (;;) {
-        uint32_t share = 0;
-        while (share < shares && (done[share] || owner(share) != self))
-            share++;
-        if (share < shares) {
-            for (uint32_t i = 0; i < SLICES; i++)
-                compute(share * SLICES + i);
-            done[share] = 1;
-        } else if (below_are_gone())
-            return 0; /* which tells the others that we have left */
-        else
-            listen_for(MUSTER_FOREVER);
+        uint32_t rank = 0;
+        while (rank < sharers && (ranks[rank].computed || owner(rank) != self))
+            rank++;
+        if (rank == sharers && all_below_are_gone())
+            return 0; /* which tells the others that this one has left */
+        if (rank == sharers)
+            hear(MUSTER_FOREVER);
+        for (uint32_t i = 0; rank < sharers && i < SLICES; i++)
+            compute(rank * SLICES + i);
+        if (rank < sharers)
+            ranks[rank].computed = true;
     }
 }

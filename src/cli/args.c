@@ -20,6 +20,25 @@ _Noreturn void args_fail(const struct command *command, const char *format, ...)
     exit(CLI_EXIT_USAGE);
 }
 
+enum { FLAG_TEXT_MAX = 64 };
+
+/* How a flag is typed: "--nodes", "-n"; for the help all spellings, "-n, -np". */
+static const char *spelled(const struct arg *arg, bool all, char text[FLAG_TEXT_MAX])
+{
+    if (arg->name[0] != '-') {
+        snprintf(text, FLAG_TEXT_MAX, "--%s", arg->name);
+        return text;
+    }
+    size_t used = 0;
+    for (const char *at = arg->name; *at != '\0' && (all || *at != '|'); at++) {
+        int count = snprintf(text + used, FLAG_TEXT_MAX - used, *at == '|' ? ", " : "%c", *at);
+        used += (size_t)count;
+        if (used >= FLAG_TEXT_MAX)
+            break;
+    }
+    return text;
+}
+
 static void print_help(const struct command *command)
 {
     printf("usage: %s%s%s%s\n\n%s\n", command->path, command->count > 0 ? " [flags]" : "",
@@ -29,9 +48,9 @@ static void print_help(const struct command *command)
         printf("\nflags:\n");
     for (size_t i = 0; i < command->count; i++) {
         const struct arg *arg = &command->args[i];
-        char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", arg->name, arg->value == NULL ? "" : " ",
-                 arg->value == NULL ? "" : arg->value);
+        char flag[FLAG_TEXT_MAX], left[128];
+        snprintf(left, sizeof left, "%s%s%s", spelled(arg, true, flag),
+                 arg->value == NULL ? "" : " ", arg->value == NULL ? "" : arg->value);
         printf("  %-26s %s\n", left, arg->about);
     }
 }
@@ -50,9 +69,10 @@ static bool read_number(const char *text, uint64_t *number)
 static void set_number(const struct command *command, const struct arg *arg, const char *text)
 {
     uint64_t number;
+    char flag[FLAG_TEXT_MAX];
     if (!read_number(text, &number) || number < arg->low || number > arg->high)
-        args_fail(command, "--%s is '%s', but must be a whole number from %" PRIu64 " to %" PRIu64,
-                  arg->name, text, arg->low, arg->high);
+        args_fail(command, "%s is '%s', but must be a whole number from %" PRIu64 " to %" PRIu64,
+                  spelled(arg, false, flag), text, arg->low, arg->high);
     *(uint64_t *)arg->to = number;
 }
 
@@ -86,6 +106,15 @@ static void set_choice(const struct command *command, const struct arg *arg, con
     args_fail(command, "--%s is '%s', but must be one of %s", arg->name, text, arg->value);
 }
 
+static void add(const struct command *command, struct arg_list *list, const char *text)
+{
+    const char **items = realloc(list->items, (list->count + 1) * sizeof *items);
+    if (items == NULL)
+        args_fail(command, "no memory for '%s'", text);
+    items[list->count++] = text;
+    list->items = items;
+}
+
 static void set(const struct command *command, const struct arg *arg, const char *text)
 {
     switch (arg->type) {
@@ -104,51 +133,95 @@ static void set(const struct command *command, const struct arg *arg, const char
     case ARG_CHOICE:
         set_choice(command, arg, text);
         return;
+    case ARG_LIST:
+        add(command, arg->to, text);
+        return;
     }
     abort();
 }
 
-/* The flag that 'text' (without dashes) names; *value is what follows a '=' in it, or NULL. */
+/* Is it one of the spellings of a name with dashes? */
+static bool is_spelling(const char *name, const char *text, size_t length)
+{
+    for (const char *at = name; at != NULL;) {
+        const char *bar = strchr(at, '|');
+        size_t word = bar == NULL ? strlen(at) : (size_t)(bar - at);
+        if (word == length && strncmp(at, text, length) == 0)
+            return true;
+        at = bar == NULL ? NULL : bar + 1;
+    }
+    return false;
+}
+
+/* The flag that 'text' names; *value is what follows a '=' in it, or NULL. */
 static const struct arg *find(const struct command *command, const char *text, const char **value)
 {
     const char *equals = strchr(text, '=');
     size_t length = equals == NULL ? strlen(text) : (size_t)(equals - text);
+    bool is_long = strncmp(text, "--", 2) == 0;
     *value = equals == NULL ? NULL : equals + 1;
-    for (size_t i = 0; i < command->count; i++)
-        if (strlen(command->args[i].name) == length &&
-            strncmp(command->args[i].name, text, length) == 0)
+    for (size_t i = 0; i < command->count; i++) {
+        const char *name = command->args[i].name;
+        if (name[0] == '-'
+                ? is_spelling(name, text, length)
+                : is_long && strlen(name) == length - 2 && strncmp(name, text + 2, length - 2) == 0)
             return &command->args[i];
+    }
     return NULL;
+}
+
+static bool is_operand(const char *text)
+{
+    return text[0] != '-' || text[1] == '\0';
+}
+
+/* The flag argv[i], and its value when that stands in the next one.  Returns the index of the last
+ * one taken. */
+static int take_flag(const struct command *command, int argc, char **argv, int i)
+{
+    const char *text = argv[i], *value;
+    char flag[FLAG_TEXT_MAX];
+    if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+        print_help(command);
+        exit(output_ok() ? 0 : 1);
+    }
+    const struct arg *arg = find(command, text, &value);
+    if (arg == NULL)
+        args_fail(command, "unknown flag '%s'", text);
+    spelled(arg, false, flag);
+    if (arg->type == ARG_FLAG && value != NULL)
+        args_fail(command, "%s takes no value, but got '%s'", flag, value);
+    if (arg->type != ARG_FLAG && value == NULL) {
+        if (i + 1 == argc)
+            args_fail(command, "%s needs a value: %s", flag, arg->value);
+        value = argv[++i];
+    }
+    set(command, arg, value);
+    return i;
 }
 
 const char *args_parse(const struct command *command, int argc, char **argv)
 {
     const char *operand = NULL;
     for (int i = 1; i < argc; i++) {
-        const char *text = argv[i];
-        if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
-            print_help(command);
-            exit(output_ok() ? 0 : 1);
-        }
-        if (text[0] != '-' || text[1] == '\0') {
-            if (command->operand == NULL || operand != NULL)
-                args_fail(command, "'%s' is not expected here", text);
-            operand = text;
+        if (!is_operand(argv[i])) {
+            i = take_flag(command, argc, argv, i);
             continue;
         }
-        const char *value;
-        const struct arg *arg =
-            strncmp(text, "--", 2) == 0 ? find(command, text + 2, &value) : NULL;
-        if (arg == NULL)
-            args_fail(command, "unknown flag '%s'", text);
-        if (arg->type == ARG_FLAG && value != NULL)
-            args_fail(command, "--%s takes no value, but got '%s'", arg->name, value);
-        if (arg->type != ARG_FLAG && value == NULL) {
-            if (i + 1 == argc)
-                args_fail(command, "--%s needs a value: %s", arg->name, arg->value);
-            value = argv[++i];
-        }
-        set(command, arg, value);
+        if (command->operand == NULL || operand != NULL)
+            args_fail(command, "'%s' is not expected here", argv[i]);
+        operand = argv[i];
     }
     return operand;
+}
+
+int args_parse_front(const struct command *command, int argc, char **argv)
+{
+    int i = 1;
+    for (; i < argc && !is_operand(argv[i]); i++) {
+        if (strcmp(argv[i], "--") == 0)
+            return i + 1;
+        i = take_flag(command, argc, argv, i);
+    }
+    return i;
 }

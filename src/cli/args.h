@@ -14,10 +14,19 @@ enum arg_type {
     ARG_RANGE,  /* --name A:B      two uint64_t, low <= A <= B <= high; A alone means A:A */
     ARG_TEXT,   /* --name TEXT     a const char * */
     ARG_CHOICE, /* --name WORD     a const char *, one of 'choices', separated by '|' */
+    ARG_LIST,   /* --name TEXT     a struct arg_list: may be given again, and each counts */
+};
+
+/* Zeroed at first; the items are argv's, the array is freed by the caller. */
+struct arg_list {
+    const char **items;
+    size_t count;
 };
 
 struct arg {
-    const char *name; /* without dashes */
+    /* Without dashes: "nodes" is given as --nodes.  With dashes it is as it stands, and may have
+     * several spellings: "-n|-np". */
+    const char *name;
     enum arg_type type;
     void *to;
     uint64_t low, high;
@@ -36,6 +45,10 @@ struct command {
 /* Fills in what the flags say.  Prints help and exits 0, or one clear line and exits 2.  Returns
  * the operand, or NULL when there is none to take. */
 const char *args_parse(const struct command *command, int argc, char **argv);
+
+/* The same for a command that ends with somebody else's command line: stops at the first operand,
+ * or behind "--".  Returns where that is in argv; argc: nowhere. */
+int args_parse_front(const struct command *command, int argc, char **argv);
 
 /* "PATH: MESSAGE (see 'PATH --help')" on standard error, and exit 2. */
 _Noreturn void args_fail(const struct command *command, const char *format, ...)

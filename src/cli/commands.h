@@ -14,6 +14,7 @@ struct subcommand {
 int cli_dispatch(const char *path, const char *about, const struct subcommand *commands,
                  size_t count, int argc, char **argv);
 
+int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_events(int argc, char **argv);
 int cmd_kill(int argc, char **argv);

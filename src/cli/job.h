@@ -34,8 +34,8 @@ struct job_hooks {
      * says how, or the cause is NODE_LOST: then seen_by is MU_SLOT_NONE, and 'node_lost' came
      * before. */
     void (*ended)(void *owner, uint32_t rank, const struct mu_evidence *evidence);
-    /* A node with processes of this job that had not ended.  'text' is a clause, "its connection
-     * was cut" for instance.  'ended' follows for each of them. */
+    /* A node with ranks of this job that had not ended: 'ended' follows for each of them.  'text'
+     * is a clause, "its connection was cut" for instance. */
     void (*node_lost)(void *owner, mu_slot node, const char *text);
     void (*told)(void *owner, const struct job_told *told);
     /* What a rank wrote to stream 1 or 2, in its order; 'bytes' only live within the call.  True:
@@ -97,7 +97,7 @@ bool job_stopped(const struct job *job);
 /* Standard input of rank 0, within the room; none: it ends. */
 void job_input(struct job *job, const uint8_t *bytes, uint32_t count);
 
-/* So many bytes of this rank's node, for which 'output' returned false, are done with. */
+/* So many bytes of ranks of this node, for which 'output' returned false, are done with. */
 void job_credit(struct job *job, mu_slot node, uint64_t bytes);
 
 /* Words for the daemons that their connections have not taken yet. */
@@ -109,6 +109,7 @@ uint32_t job_number(const struct job *job);
 uint32_t job_size(const struct job *job);       /* ranks */
 uint32_t job_left(const struct job *job);       /* ranks that have not ended */
 uint32_t job_node_count(const struct job *job); /* nodes that host ranks of it, also lost ones */
+uint32_t job_live_nodes(const struct job *job); /* of these, not lost */
 mu_slot job_node_of(const struct job *job, uint32_t rank);
 bool job_hosts(const struct job *job, mu_slot node);    /* it has ranks there, and is not lost */
 uint32_t job_pid(const struct job *job, uint32_t rank); /* 0: did not start */

@@ -21,7 +21,6 @@ enum {
 };
 
 struct machine;
-struct job;
 
 /* All are called on the loop, and may be NULL. */
 struct machine_hooks {
@@ -32,7 +31,8 @@ struct machine_hooks {
      */
     void (*failed)(void *owner, const char *text);
     /* After 'ready', when nobody asked for it: the daemon of a node has ended; 'text' says how, as
-     * a clause: "its daemon ended: killed (signal 9)".  Jobs with processes there hear it first. */
+     * a clause: "its daemon ended: killed (signal 9)".  Jobs with processes there hear of it by
+     * themselves, sooner or later than this. */
     void (*lost)(void *owner, mu_slot node, const char *text);
     /* No daemon and no connection is left: machine_free() may follow, at once or later. */
     void (*gone)(void *owner);
@@ -64,8 +64,7 @@ void machine_end(struct machine *machine, uint32_t patience_ms);
 /* After 'gone', or after it as the last thing in that hook.  Wipes the key.  NULL is fine. */
 void machine_free(struct machine *machine);
 
-/* No further job can be started: the key is wiped.  Once the connections of the last job are open
- * ('connected' in job.h). */
+/* No further job can be started: the key is wiped.  After the last job is 'connected' (job.h). */
 void machine_forget_key(struct machine *machine);
 
 uint64_t machine_id(const struct machine *machine);
@@ -81,9 +80,5 @@ uv_loop_t *machine_loop(const struct machine *machine);
 struct mu_net *machine_net(struct machine *machine);
 const struct sockaddr_in *machine_address(const struct machine *machine, mu_slot node);
 uint32_t machine_next_job(struct machine *machine); /* 1, 2, 3, ... */
-
-/* Jobs hear of lost daemons from the first to the second call. */
-void machine_add_job(struct machine *machine, struct job *job);
-void machine_remove_job(struct machine *machine, struct job *job);
 
 #endif

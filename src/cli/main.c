@@ -5,6 +5,7 @@
 #include <string.h>
 
 static const struct subcommand commands[] = {
+    {"run", "start a parallel job, and the daemons that look after it", cmd_run},
     {"status", "nodes and jobs of a machine that runs on this host", cmd_status},
     {"events", "who died or left, when, and who saw it", cmd_events},
     {"kill", "end a job on all its nodes", cmd_kill},

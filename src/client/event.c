@@ -65,20 +65,21 @@ static uint64_t age_ns(const struct mu_local_event *told)
     return told->age_ns <= UINT64_MAX - since_ns ? told->age_ns + since_ns : UINT64_MAX;
 }
 
-static void write_text(const struct muster_event *event, const struct mu_evidence *evidence,
-                       char *text, size_t room)
+static void write_text(struct muster_event *event, const struct mu_evidence *evidence)
 {
-    char subject[64], why[MU_EVIDENCE_TEXT_MAX];
-    if (event->type == MUSTER_EVENT_PROCESS)
-        snprintf(subject, sizeof subject, "process %" PRIu32 " on node %" PRIu32, event->rank,
-                 event->node);
-    else
-        snprintf(subject, sizeof subject, "node %" PRIu32, event->node);
-    if (event->verdict == MUSTER_LEFT)
-        snprintf(text, room, "%s has left", subject);
-    else
-        snprintf(text, room, "%s is %s: %.*s", subject, muster_verdict_word(event->verdict),
-                 (int)(room - sizeof subject - 32), mu_evidence_text(evidence, why, sizeof why));
+    char *text = event->text;
+    size_t room = sizeof event->text;
+    int used =
+        event->type == MUSTER_EVENT_PROCESS
+            ? snprintf(text, room, "process %" PRIu32 " on node %" PRIu32, event->rank, event->node)
+            : snprintf(text, room, "node %" PRIu32, event->node);
+    if (event->verdict == MUSTER_LEFT) {
+        snprintf(text + used, room - (size_t)used, " has left");
+        return;
+    }
+    used +=
+        snprintf(text + used, room - (size_t)used, " is %s: ", muster_verdict_word(event->verdict));
+    mu_evidence_text(evidence, text + used, room - (size_t)used);
 }
 
 static int check(const struct muster *m, const struct mu_local_event *told,
@@ -122,7 +123,7 @@ static int happened(const struct muster *m, const struct mu_local_event *told,
         event->signal = how->signal;
         event->pid = evidence->pid;
     }
-    write_text(event, evidence, event->text, sizeof event->text);
+    write_text(event, evidence);
     return 1;
 }
 

@@ -81,6 +81,7 @@ void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_e
                      bool stopping)
 {
     struct mu_daemon *daemon = owner;
+    mu_notify_ended(daemon->notify, job, rank);
     if (stopping)
         return; /* the launcher ends the job: it is news to nobody */
     if (evidence->verdict == MU_VERDICT_LEFT)

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { EXIT_USAGE = 2, JOURNAL_EVENTS = 16384, JOURNAL_MAX = 1 << 24 };
+enum { EXIT_USAGE = 2, JOURNAL_EVENTS = 4096, JOURNAL_MAX = 1 << 24 };
 
 static const char help[] =
     "usage: musterd [--record FILE] [--journal N] [--verbose] < ORDERS\n"
@@ -24,7 +24,7 @@ static const char help[] =
     "When that input ends, it ends, and its processes with it.\n"
     "\n"
     "  --record FILE  write what enters the protocols to a new FILE, for 'muster sim replay'\n"
-    "  --journal N    keep the last N events for local programs; a power of two (16384)\n"
+    "  --journal N    keep the last N events for local programs; a power of two (4096)\n"
     "  --verbose      say what happens, on standard error\n"
     "  --version      print the version\n"
     "  --help         print this\n";

@@ -27,10 +27,16 @@ struct mu_notify_job *mu_notify_find(const struct mu_notify *notify, uint32_t jo
 
 struct mu_notify_here *mu_notify_find_here(const struct mu_notify_job *job, uint32_t rank)
 {
-    for (uint32_t i = 0; i < job->here_count; i++)
-        if (job->here[i].rank == rank)
-            return &job->here[i];
-    return NULL;
+    uint32_t low = 0, high = job->here_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (job->here[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < job->here_count && job->here[low].rank == rank;
+    return found ? &job->here[low] : NULL;
 }
 
 mu_slot mu_notify_node_of(const struct mu_notify_job *job, uint32_t rank)

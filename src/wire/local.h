@@ -31,7 +31,7 @@ enum mu_local_type {
     MU_LOCAL_WELCOME = 32, /* the answer to HELLO */
     MU_LOCAL_REFUSED,      /* the same, or to a request: why not.  Only after KILL is there more */
     MU_LOCAL_EVENT,
-    MU_LOCAL_CAUGHT_UP, /* what comes from here on happened after HELLO, WATCH or LOST */
+    MU_LOCAL_CAUGHT_UP, /* the state is told; what comes from here on is news */
     MU_LOCAL_LOST, /* 'count' events were not read in time; the state follows, then CAUGHT_UP */
     MU_LOCAL_NODE,
     MU_LOCAL_JOB,
@@ -44,7 +44,7 @@ enum mu_local_role {
     MU_LOCAL_OPERATOR,   /* asks, and hears only what it asks for */
 };
 
-/* Why not.  The text says it to people; this is for programs. */
+/* Why not.  The text says it to people; this is for programs, which may meet others, too. */
 enum mu_local_refusal {
     MU_LOCAL_OTHER_VERSION = 1, /* HELLO is of a version that is not spoken here */
     MU_LOCAL_OTHER_USER,        /* the socket is of another user */
@@ -77,7 +77,7 @@ struct mu_local_welcome {
 struct mu_local_event {
     uint64_t serial;     /* counts at this daemon, from 1 */
     uint8_t subject;     /* enum mu_subject */
-    bool is_state;       /* it happened before HELLO or WATCH, or is part of the state after LOST */
+    bool is_state;       /* part of the state: told before CAUGHT_UP, after HELLO, WATCH or LOST */
     uint16_t hops;       /* the news came over so many daemons */
     uint32_t job;        /* PROCESS */
     uint32_t rank;       /* PROCESS */

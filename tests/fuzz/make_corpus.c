@@ -3,6 +3,7 @@
  *
  *     gcc -Isrc tests/fuzz/make_corpus.c src/wire/[a-z]*.c src/core/[a-z]*.c -o build/make_corpus
  *     build/make_corpus tests/fuzz/corpus */
+#include "../unit/test_local_random.h"
 #include "../unit/test_wire_random.h"
 
 #include "core/node.h"
@@ -58,6 +59,26 @@ static void make_bytes(int number)
     for (int i = 0; i < 12; i++)
         mu_write_varint(&writer, random_u64(&r) >> random_below(&r, 64));
     save("bytes", number, &writer);
+}
+
+/* A packet of each type, then evidences, then the name of a socket. */
+static void make_local(int number)
+{
+    struct random r = {.state = (uint64_t)number, .slots = MU_SIZE_MAX, .small = number % 2 == 0};
+    struct mu_writer writer;
+    mu_writer_init(&writer, buffer, sizeof buffer);
+    if (number < LOCAL_TYPES) {
+        struct mu_local_message message = random_local(&r, local_types[number]);
+        writer.used = mu_local_encode(&message, buffer);
+    } else if (number < 23) {
+        struct mu_evidence evidence = random_evidence(&r);
+        mu_write_evidence(&writer, &evidence);
+    } else {
+        char name[MU_LOCAL_NAME_MAX];
+        mu_local_name(name, 1000, 0x0123456789abcdefu, 3);
+        mu_write_bytes(&writer, name, strlen(name));
+    }
+    save("local", number, &writer);
 }
 
 /* ---- recordings: a node whose neighbours mostly keep to the rules ---- */
@@ -118,7 +139,8 @@ static void make_recording(int number)
     struct life life = {.r = {.state = (uint64_t)number, .slots = size, .small = true}};
     struct mu_config config;
     mu_config_default(&config, size, (mu_slot)number % size);
-    config.retain_ns = 3000 * 1000;
+    config.ack_delay_ns = 1000 * 1000;
+    config.retain_ns = 3000 * 1000; /* longer than that */
     config.limits = (struct mu_limits){.links = mu_graph_edges(size) + (uint32_t)(number % 5 == 0),
                                        .dead = 2 + (uint32_t)number % 7,
                                        .seen = 4 + (uint32_t)number,
@@ -151,6 +173,7 @@ int main(int argc, char **argv)
     for (int number = 0; number < 24; number++) {
         make_frame(number);
         make_bytes(number);
+        make_local(number);
         make_recording(number);
     }
     return 0;

@@ -144,7 +144,7 @@ static inline struct mu_local_message random_local(struct random *r, enum mu_loc
         message.welcome = random_welcome(r);
         break;
     case MU_LOCAL_REFUSED:
-        message.refused.code = (uint8_t)random_between(r, 1, MU_LOCAL_REFUSAL_LAST);
+        message.refused.code = (uint8_t)random_between(r, 1, UINT8_MAX);
         random_text(r, message.refused.text, 1, MU_LOCAL_TEXT_MAX);
         break;
     case MU_LOCAL_EVENT:

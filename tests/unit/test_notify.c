@@ -322,6 +322,9 @@ static void a_wrong_rank_is_refused(void **state)
     /* It has ended, and this is somebody else with its number. */
     mu_notify_ended(world.notify, JOB, RANK);
     close(join_early(&world, JOB, OTHER_RANK));
+    mu_notify_started(world.notify, JOB + 1, RANK, (uint32_t)getpid());
+    process_dies(&world, JOB + 1, RANK);
+    close(join_early(&world, JOB, OTHER_RANK));
     world_close(&world);
 }
 

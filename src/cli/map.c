@@ -1,0 +1,39 @@
+#include "cli/map.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+uint32_t map_ranks_per_node(uint32_t ranks, uint32_t nodes)
+{
+    assert(nodes > 0);
+    return ranks / nodes + (ranks % nodes != 0);
+}
+
+/* The first rank r with r * nodes / ranks >= node. */
+static uint32_t first_of(uint32_t node, uint32_t ranks, uint32_t nodes)
+{
+    return (uint32_t)(((uint64_t)node * ranks + nodes - 1) / nodes);
+}
+
+uint32_t map_blocks(uint32_t ranks, uint32_t nodes, struct mu_launch_run *runs)
+{
+    assert(nodes > 0);
+    uint32_t filled = 0;
+    for (uint32_t node = 0; node < nodes; node++) {
+        uint32_t first = first_of(node, ranks, nodes);
+        uint32_t count = first_of(node + 1, ranks, nodes) - first;
+        if (count > 0)
+            runs[filled++] = (struct mu_launch_run){.slot = node, .first = first, .count = count};
+    }
+    return filled;
+}
+
+const char *map_ranks_text(uint32_t first, uint32_t count, char text[MAP_RANKS_TEXT_MAX])
+{
+    assert(count > 0);
+    if (count == 1)
+        snprintf(text, MAP_RANKS_TEXT_MAX, "%u", first);
+    else
+        snprintf(text, MAP_RANKS_TEXT_MAX, "%u-%u", first, first + count - 1);
+    return text;
+}

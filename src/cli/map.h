@@ -1,0 +1,18 @@
+/* Which rank runs on which node: in blocks, so that neighbours in rank are neighbours in place. */
+#ifndef MU_CLI_MAP_H
+#define MU_CLI_MAP_H
+
+#include "wire/launch.h"
+
+/* How many ranks a node gets at most. */
+uint32_t map_ranks_per_node(uint32_t ranks, uint32_t nodes);
+
+/* Rank r of n runs on node r * K / n.  'runs' has room for 'nodes'.  Returns how many are filled:
+ * a node without ranks has none. */
+uint32_t map_blocks(uint32_t ranks, uint32_t nodes, struct mu_launch_run *runs);
+
+/* Ranks as people write them: "4", "4-7". */
+enum { MAP_RANKS_TEXT_MAX = 24 };
+const char *map_ranks_text(uint32_t first, uint32_t count, char text[MAP_RANKS_TEXT_MAX]);
+
+#endif

@@ -1,0 +1,266 @@
+/* The job of a run: what is said of it, and what comes of failures. */
+#include "cli/run_parts.h"
+
+#include "cli/map.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { RANKS_TEXT_MAX = 256 };
+
+extern char **environ;
+
+/* ---- failures ---- */
+
+/* What happens now, as the end of a message. */
+static const char *consequence(const struct run *run)
+{
+    if (job_left(run->job) == 0)
+        return "";
+    return run->options.go_on ? "; the others go on"
+                              : "; ending the job (--on-failure continue goes on)";
+}
+
+static void failed(struct run *run, int code)
+{
+    run->said++;
+    run_set_code(run, code);
+    if (!run->options.go_on)
+        run_stop(run, run->options.grace_ms);
+}
+
+static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evidence)
+{
+    struct run *run = owner;
+    char how[MU_EVIDENCE_TEXT_MAX];
+    if (rank == 0)
+        run_close_input(run);
+    if (evidence->verdict == MU_VERDICT_LEFT || evidence->cause == MU_CAUSE_NODE_LOST ||
+        run->stopping)
+        return;
+    run_deaths_process(run->deaths, rank, evidence); /* mostly; somebody may have told before */
+    mu_slot node = job_node_of(run->job, rank);
+    run_output_say(run->output, "muster: process %u on node %u (%s): %s%s\n", rank, node,
+                   machine_name(run->machine, node), mu_evidence_text(evidence, how, sizeof how),
+                   consequence(run));
+    failed(run, mu_exit_kind_shell_code(&evidence->how));
+}
+
+/* The ranks of a node that have not ended: "12-15", "12, 14-15, ...".  Returns how many. */
+static uint32_t ranks_left(const struct run *run, mu_slot node, char text[RANKS_TEXT_MAX])
+{
+    uint32_t left = 0, first = 0, size = job_size(run->job);
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t rank = 0, row = 0; rank <= size; rank++) {
+        bool is_one = rank < size && job_node_of(run->job, rank) == node &&
+                      job_state(run->job, rank) != JOB_ENDED;
+        if (is_one && row++ == 0)
+            first = rank;
+        left += is_one;
+        if (is_one || row == 0)
+            continue;
+        char ranks[MAP_RANKS_TEXT_MAX];
+        map_ranks_text(first, row, ranks);
+        row = 0;
+        if (used + MAP_RANKS_TEXT_MAX + 8 < RANKS_TEXT_MAX)
+            used += (size_t)snprintf(text + used, RANKS_TEXT_MAX - used, "%s%s",
+                                     used == 0 ? "" : ", ", ranks);
+        else if (used < RANKS_TEXT_MAX - 6)
+            used += (size_t)snprintf(text + used, RANKS_TEXT_MAX - used, ", ...");
+    }
+    return left;
+}
+
+static void on_job_node_lost(void *owner, mu_slot node, const char *text)
+{
+    struct run *run = owner;
+    char ranks[RANKS_TEXT_MAX];
+    uint32_t left = ranks_left(run, node, ranks);
+    run_deaths_node_silent(run->deaths);
+    if (run->stopping)
+        return;
+    run_deaths_node(run->deaths, node, text, left);
+    bool others = job_left(run->job) > left;
+    run_output_say(run->output, "muster: node %u (%s) is lost, with its process%s %s%s\n", node,
+                   machine_name(run->machine, node), left == 1 ? "" : "es", ranks,
+                   others ? consequence(run) : "");
+    failed(run, mu_exit_kind_shell_code(&(struct mu_exit_kind){.type = MU_EXIT_UNKNOWN}));
+}
+
+/* The daemon of a node has ended.  When it hosts processes, their connection says the rest. */
+void run_on_node_lost(void *owner, mu_slot node, const char *text)
+{
+    struct run *run = owner;
+    char ranks[RANKS_TEXT_MAX];
+    if (run->deaths != NULL)
+        run_deaths_node_how(run->deaths, node, text);
+    if (run->stopping || run->job_over)
+        return;
+    if (run->job == NULL || !job_hosts(run->job, node) || ranks_left(run, node, ranks) == 0) {
+        bool said = run->job != NULL && !job_hosts(run->job, node) && run->said > 0;
+        if (!said || run->options.verbose)
+            run_output_say(run->output, "muster: node %u (%s): %s\n", node,
+                           machine_name(run->machine, node), text);
+    }
+}
+
+static void on_told(void *owner, const struct job_told *told)
+{
+    struct run *run = owner;
+    run_deaths_told(run->deaths, told, run->signal != 0);
+}
+
+static void on_refused(void *owner, mu_slot node, const char *text)
+{
+    struct run *run = owner;
+    run_output_say(run->output, "muster: node %u (%s) cannot start the job: %s\n", node,
+                   machine_name(run->machine, node), text);
+    run_set_code(run, RUN_EXIT_OWN);
+    run_stop(run, run->options.grace_ms);
+}
+
+/* ---- its streams ---- */
+
+static bool on_output(void *owner, uint32_t rank, uint8_t stream, const uint8_t *bytes,
+                      uint32_t count)
+{
+    struct run *run = owner;
+    run_output_put(run->output, rank, job_node_of(run->job, rank), stream, bytes, count);
+    return false;
+}
+
+static void on_output_end(void *owner, uint32_t rank, uint8_t stream)
+{
+    struct run *run = owner;
+    run_output_end(run->output, rank, stream);
+}
+
+static void ask_input(struct run *run)
+{
+    if (run->input == NULL || run->input_asked || run->input_room == 0)
+        return;
+    run->input_asked = true;
+    input_ask(run->input,
+              run->input_room < INPUT_PIECE_MAX ? (uint32_t)run->input_room : INPUT_PIECE_MAX);
+}
+
+static void on_input(void *owner, const uint8_t *bytes, uint32_t count)
+{
+    struct run *run = owner;
+    run->input_asked = false;
+    run->input_room -= count;
+    if (run->job != NULL)
+        job_input(run->job, bytes, count);
+    if (count == 0)
+        run_close_input(run);
+    ask_input(run);
+}
+
+void run_close_input(struct run *run)
+{
+    input_close(run->input);
+    run->input = NULL;
+    run->input_ended = true;
+}
+
+/* The thread is only started when somebody reads. */
+static void on_input_room(void *owner, uint64_t bytes)
+{
+    struct run *run = owner;
+    const struct input_hooks hooks = {.owner = run, .piece = on_input};
+    run->input_room += bytes;
+    if (run->input == NULL && !run->input_ended && !run->closing &&
+        input_open(&run->loop, STDIN_FILENO, &hooks, &run->input) != 0) {
+        run->input_ended = true;
+        job_input(run->job, NULL, 0);
+    }
+    ask_input(run);
+}
+
+/* ---- beginning and end ---- */
+
+static void on_connected(void *owner)
+{
+    struct run *run = owner;
+    machine_forget_key(run->machine);
+}
+
+static void on_started(void *owner, uint32_t rank, uint32_t pid)
+{
+    struct run *run = owner;
+    if (run->options.verbose)
+        run_output_say(run->output, "muster: process %u on node %u: pid %u\n", rank,
+                       job_node_of(run->job, rank), pid);
+}
+
+static void on_idle(void *owner)
+{
+    struct run *run = owner;
+    run->job_idle = true;
+    run_close_input(run);
+    run_look_soon(run);
+}
+
+static void on_settled(void *owner)
+{
+    run_look_soon(owner);
+}
+
+static struct job *start(struct run *run, char text[MACHINE_TEXT_MAX])
+{
+    struct job_program *programs = calloc(run->options.program_count, sizeof *programs);
+    if (programs == NULL)
+        abort();
+    for (uint32_t i = 0; i < run->options.program_count; i++) {
+        const struct run_program *program = &run->options.programs[i];
+        programs[i] = (struct job_program){.count = program->count,
+                                           .directory = program->directory,
+                                           .argv = (const char *const *)program->argv,
+                                           .envp = program->envp};
+    }
+    const struct job_config config = {
+        .machine = run->machine,
+        .program_count = run->options.program_count,
+        .programs = programs,
+        .envp = (const char *const *)environ,
+        .input = true,
+        .hooks = {.owner = run,
+                  .connected = on_connected,
+                  .started = on_started,
+                  .ended = on_ended,
+                  .node_lost = on_job_node_lost,
+                  .told = on_told,
+                  .output = on_output,
+                  .output_end = on_output_end,
+                  .input_room = on_input_room,
+                  .refused = on_refused,
+                  .idle = on_idle},
+    };
+    struct job *job = job_start(&config, text);
+    free(programs);
+    return job;
+}
+
+void run_start_job(struct run *run)
+{
+    char text[MACHINE_TEXT_MAX] = "no memory";
+    run->job = start(run, text);
+    if (run->job != NULL) {
+        const struct run_deaths_config config = {.loop = &run->loop,
+                                                 .machine = run->machine,
+                                                 .job = run->job,
+                                                 .report = run->report,
+                                                 .owner = run,
+                                                 .settled = on_settled};
+        run->deaths = run_deaths_open(&config);
+    }
+    if (run->job != NULL && run->deaths != NULL)
+        return;
+    run_output_say(run->output, "muster: %s\n", text);
+    job_free(run->job);
+    run->job = NULL;
+    run_set_code(run, RUN_EXIT_OWN);
+    run_stop(run, 0);
+}

@@ -1,0 +1,218 @@
+#define _GNU_SOURCE
+#include "cli/run_options.h"
+
+#include "cli/machine.h"
+#include "cli/map.h"
+#include "wire/launch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char about[] =
+    "Starts the processes of a parallel job, and a daemon for each node that looks after them and\n"
+    "tells all of them when one dies.  Everything ends with this command.\n"
+    "\n"
+    "  muster run -n 4 ./app\n"
+    "  muster run --nodes 8 -n 32 --tag-output ./app its own flags\n"
+    "  muster run -n 1 ./leader : -n 7 -x ROLE=worker ./worker\n"
+    "\n"
+    "Flags stand before PROGRAM; what follows it is its own.  After ':' comes another program, "
+    "with\n"
+    "-n, -x and --wdir of its own; ranks go on counting.\n"
+    "\n"
+    "Processes get this environment, -x, and MUSTER_JOB, MUSTER_RANK, MUSTER_SIZE, MUSTER_NODE,\n"
+    "MUSTER_NODES, MUSTER_LOCAL_RANK.  Rank r of n runs on node r * K / n.  Rank 0 reads standard\n"
+    "input.  Output is passed on in whole lines (of one process as it comes).  A slow reader "
+    "slows\n"
+    "the processes; nothing is lost.\n"
+    "\n"
+    "A process that does not end with exit code 0 has failed, and so has a node that is lost.  "
+    "What\n"
+    "happened is said at once, and again at the end, with how fast everybody was told.\n"
+    "\n"
+    "SIGINT, SIGTERM, SIGHUP: the job ends within 2 s, and so does muster, by the same signal; a\n"
+    "second one ends it at once.  SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP and SIGCONT are passed on.\n"
+    "\n"
+    "exit code:\n"
+    "  of the first process that failed: its exit code; 128 + N: signal N; 127: no such program;\n"
+    "  126: it could not be started; 255: its node was lost, or nobody knows\n"
+    "  0: all ended with 0   1: muster itself failed   2: wrong flags   124: --timeout\n"
+    "  141: nobody reads the output any more";
+
+/* What can be said for each program. */
+struct front {
+    uint64_t count; /* 0: was not said */
+    const char *directory;
+    struct arg_list env;
+};
+
+#define N_ABOUT    "processes (one for each node)"
+#define X_ABOUT    "put this into their environment; again for more"
+#define WDIR_ABOUT "their working directory (this one)"
+
+static _Noreturn void no_memory(const struct command *command)
+{
+    args_fail(command, "no memory");
+}
+
+/* ---- one program ---- */
+
+/* A copy of the variables.  NAME alone is there already, like everything in our environment. */
+static const char **make_env(const struct command *command, const struct arg_list *list)
+{
+    size_t count = 0;
+    const char **envp = calloc(list->count + 1, sizeof *envp);
+    if (envp == NULL)
+        no_memory(command);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *item = list->items[i];
+        if (item[0] == '\0' || item[0] == '=')
+            args_fail(command, "-x is '%s', but must be NAME or NAME=VALUE", item);
+        if (strchr(item, '=') != NULL)
+            envp[count++] = item;
+        else if (getenv(item) == NULL)
+            fprintf(stderr, "%s: -x %s: there is no such variable here\n", command->path, item);
+    }
+    return envp;
+}
+
+static char *make_directory(const struct command *command, const char *directory)
+{
+    char *here = NULL, *result = NULL;
+    if (directory != NULL && directory[0] == '/') {
+        result = strdup(directory);
+    } else {
+        here = getcwd(NULL, 0);
+        if (here == NULL)
+            args_fail(command, "the working directory has no name: %s", strerror(errno));
+        if (directory == NULL)
+            return here;
+        if (asprintf(&result, "%s/%s", here, directory) < 0)
+            result = NULL;
+    }
+    free(here);
+    if (result == NULL)
+        no_memory(command);
+    return result;
+}
+
+/* argv: PROGRAM [ARG]..., up to ':' or the end.  Returns how many. */
+static int add_program(const struct command *command, struct run_options *options,
+                       struct front *front, int argc, char **argv)
+{
+    int count = 0;
+    while (count < argc && strcmp(argv[count], ":") != 0)
+        count++;
+    if (count == 0)
+        args_fail(command, "no PROGRAM%s", argc == 0 ? "" : " before ':'");
+    if (argv[0][0] == '\0')
+        args_fail(command, "PROGRAM is ''");
+    if (options->program_count == MU_LAUNCH_PROGRAMS_MAX)
+        args_fail(command, "more than %d programs", MU_LAUNCH_PROGRAMS_MAX);
+    if (count < argc)
+        argv[count] = NULL; /* in place of ':'; behind the last one argv ends by itself */
+    struct run_program *programs =
+        realloc(options->programs, (options->program_count + 1) * sizeof *programs);
+    if (programs == NULL)
+        no_memory(command);
+    options->programs = programs;
+    programs[options->program_count++] =
+        (struct run_program){.count = (uint32_t)front->count,
+                             .directory = make_directory(command, front->directory),
+                             .argv = argv,
+                             .envp = make_env(command, &front->env)};
+    free(front->env.items);
+    return count;
+}
+
+/* What stands behind a ':'.  argv[0] is that.  Returns how many arguments it takes. */
+static int next_program(struct run_options *options, int argc, char **argv)
+{
+    struct front front = {0};
+    const struct arg args[] = {
+        {"-n|-np", ARG_NUMBER, &front.count, 1, MU_LAUNCH_RANKS_MAX, "N", N_ABOUT},
+        {"-x", ARG_LIST, &front.env, 0, 0, "NAME[=VALUE]", X_ABOUT},
+        {"wdir", ARG_TEXT, &front.directory, 0, 0, "DIR", WDIR_ABOUT},
+    };
+    const struct command command = {"muster run", "After ':' comes another program of the job.",
+                                    "PROGRAM [ARG]... [: ...]", args, sizeof args / sizeof args[0]};
+    int at = args_parse_front(&command, argc, argv);
+    return at + add_program(&command, options, &front, argc - at, argv + at);
+}
+
+/* ---- all of them ---- */
+
+static void count_ranks(const struct command *command, struct run_options *options, uint64_t slots)
+{
+    uint64_t ranks = 0;
+    for (uint32_t i = 0; i < options->program_count; i++) {
+        struct run_program *program = &options->programs[i];
+        if (program->count == 0)
+            program->count = options->nodes;
+        ranks += program->count;
+    }
+    if (ranks > MU_LAUNCH_RANKS_MAX)
+        args_fail(command, "%" PRIu64 " processes are too many: the most is %d", ranks,
+                  MU_LAUNCH_RANKS_MAX);
+    options->ranks = (uint32_t)ranks;
+    if (slots > 0 && map_ranks_per_node(options->ranks, options->nodes) > slots)
+        args_fail(command,
+                  "%u processes do not fit: %u node%s with --slots %" PRIu64 " take%s %" PRIu64,
+                  options->ranks, options->nodes, options->nodes == 1 ? "" : "s", slots,
+                  options->nodes == 1 ? "s" : "", slots * options->nodes);
+}
+
+void run_options_parse(struct run_options *options, int argc, char **argv)
+{
+    struct front front = {0};
+    uint64_t nodes = 1, slots = 0, grace_ms = 500;
+    const char *on_failure = "abort";
+    *options = (struct run_options){0};
+    const struct arg args[] = {
+        {"-n|-np", ARG_NUMBER, &front.count, 1, MU_LAUNCH_RANKS_MAX, "N", N_ABOUT},
+        {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "K",
+         "nodes, each a daemon on this host (1)"},
+        {"slots", ARG_NUMBER, &slots, 1, MU_LAUNCH_RANKS_MAX, "S",
+         "at most so many processes on a node (any number)"},
+        {"-x", ARG_LIST, &front.env, 0, 0, "NAME[=VALUE]", X_ABOUT},
+        {"wdir", ARG_TEXT, &front.directory, 0, 0, "DIR", WDIR_ABOUT},
+        {"tag-output", ARG_FLAG, &options->tag_output, 0, 0, NULL,
+         "each line begins with [RANK], of standard error with [RANK!]"},
+        {"output-dir", ARG_TEXT, &options->output_dir, 0, 0, "DIR",
+         "output into files rank-N.out and rank-N.err there"},
+        {"timeout", ARG_NUMBER, &options->timeout_s, 1, 366 * 86400, "SECONDS",
+         "end the job then, with exit code 124"},
+        {"on-failure", ARG_CHOICE, &on_failure, 0, 0, "abort|continue",
+         "what the others do when one fails (abort)"},
+        {"grace", ARG_NUMBER, &grace_ms, 0, 3600 * 1000, "MS",
+         "between SIGTERM and SIGKILL when the job is ended (500)"},
+        {"report", ARG_TEXT, &options->report, 0, 0, "FILE",
+         "one JSON object for each death: who, how, told to whom and when"},
+        {"record", ARG_TEXT, &options->record_dir, 0, 0, "DIR",
+         "each node records what enters it, node-N.record there"},
+        {"verbose", ARG_FLAG, &options->verbose, 0, 0, NULL, "say more on standard error"},
+    };
+    const struct command command = {"muster run", about, "PROGRAM [ARG]... [: ...]", args,
+                                    sizeof args / sizeof args[0]};
+    int at = args_parse_front(&command, argc, argv);
+    at += add_program(&command, options, &front, argc - at, argv + at);
+    while (at < argc)
+        at += next_program(options, argc - at, argv + at);
+    options->nodes = (uint32_t)nodes;
+    options->grace_ms = (uint32_t)grace_ms;
+    options->go_on = strcmp(on_failure, "continue") == 0;
+    count_ranks(&command, options, slots);
+}
+
+void run_options_free(struct run_options *options)
+{
+    for (uint32_t i = 0; i < options->program_count; i++) {
+        free(options->programs[i].directory);
+        free(options->programs[i].envp);
+    }
+    free(options->programs);
+}

@@ -1,0 +1,59 @@
+/* The inside of 'muster run'; for run*.c only.
+ *
+ * One loop, and one place that decides what comes next: run_look_soon() has it looked at, outside
+ * of all hooks.  A run goes: the machine comes up, the job runs until all ranks and streams have
+ * ended, what is known of failures is summed up, the machine ends, output is written to the last
+ * byte. */
+#ifndef MU_CLI_RUN_PARTS_H
+#define MU_CLI_RUN_PARTS_H
+
+#include "cli/input.h"
+#include "cli/job.h"
+#include "cli/run_deaths.h"
+#include "cli/run_options.h"
+#include "cli/run_output.h"
+#include "cli/run_signals.h"
+
+struct run {
+    struct run_options options;
+    uv_loop_t loop;
+    struct machine *machine;
+    bool machine_gone;
+    struct job *job; /* NULL: not yet, or over */
+    bool job_idle, job_over;
+    struct run_output *output;
+    bool output_given_up;
+    struct run_deaths *deaths; /* as long as the job */
+    FILE *report;
+    uint32_t said; /* failures that were said at once */
+    struct input *input;
+    uint64_t input_room;
+    bool input_asked, input_ended;
+    struct run_signals signals;
+    uv_timer_t look, timeout, late_stop, deadline;
+    uint64_t deadline_ms; /* 0: none */
+    uint64_t begin_ns;
+    int code; /* of the exit */
+    bool has_code;
+    int signal;    /* that ends us; 0: none */
+    bool stopping; /* the job is being ended, so what ends now has not failed */
+    bool closing;
+};
+
+/* run.c */
+void run_look_soon(struct run *run);
+void run_set_code(struct run *run, int code); /* the first one counts */
+
+/* run_end.c: ends the job, or the machine when there is no job yet.  What lasts too long is
+ * killed. */
+void run_stop(struct run *run, uint32_t grace_ms);
+void run_on_signal(void *owner, int number);
+void run_on_timeout(uv_timer_t *timer);
+void run_on_output_failed(void *owner, const char *where, int error);
+
+/* run_job.c: starts it; from the machine's 'ready'. */
+void run_start_job(struct run *run);
+void run_on_node_lost(void *owner, mu_slot node, const char *text); /* of the machine */
+void run_close_input(struct run *run);
+
+#endif

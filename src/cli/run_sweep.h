@@ -1,0 +1,15 @@
+/* Nothing is left behind: whoever outlives its parents becomes our child, and is killed at the end.
+ */
+#ifndef MU_CLI_RUN_SWEEP_H
+#define MU_CLI_RUN_SWEEP_H
+
+#include <stdint.h>
+
+/* From now on orphans among our descendants become our children (PR_SET_CHILD_SUBREAPER). */
+void run_sweep_prepare(void);
+
+/* Kills and reaps every child, and theirs, which become ours; for as long as 'timeout_ms'.  When no
+ * child is left that anybody else waits for. */
+void run_sweep(uint32_t timeout_ms);
+
+#endif

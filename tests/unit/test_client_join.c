@@ -1,0 +1,410 @@
+/* libmuster: joining a job, and everything that can be in the way. */
+#define _GNU_SOURCE
+#include "fake_daemon.h"
+#include "muster.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+/* after the four that it needs */
+#include <cmocka.h>
+
+static struct fake_daemon daemon_here;
+
+/* The library's clock is this one, because a program's own function comes before the C library's.
+ * With a step, each look at it finds so much more gone. */
+static _Atomic uint64_t clock_step_ns, clock_ahead_ns;
+
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    int result = (int)syscall(SYS_clock_gettime, clock, time);
+    uint64_t ahead_ns = atomic_fetch_add(&clock_ahead_ns, clock_step_ns) + clock_step_ns;
+    uint64_t ns = (uint64_t)time->tv_nsec + ahead_ns % 1000000000;
+    time->tv_sec += (time_t)(ahead_ns / 1000000000 + ns / 1000000000);
+    time->tv_nsec = (long)(ns % 1000000000);
+    return result;
+}
+
+static int listen_here(void **state)
+{
+    (void)state;
+    clock_step_ns = 0;
+    fake_daemon_open(&daemon_here);
+    return 0;
+}
+
+static int close_here(void **state)
+{
+    (void)state;
+    fake_daemon_close(&daemon_here);
+    return 0;
+}
+
+static int lowest_free_fd(void)
+{
+    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    close(fd);
+    return fd;
+}
+
+/* muster_open() fails with this code and a text that has these words; it leaves the handle, errno
+ * and the descriptors as they were. */
+static void expect_failure(int code, const char *words)
+{
+    struct muster *untouched = (struct muster *)&daemon_here, *m = untouched;
+    struct muster_error error = {0};
+    int free_fd = lowest_free_fd();
+    errno = EXDEV;
+    assert_int_equal(muster_open(&m, &error), -1);
+    assert_int_equal(errno, EXDEV);
+    assert_ptr_equal(m, untouched);
+    assert_int_equal(lowest_free_fd(), free_fd);
+    if (strstr(error.text, words) == NULL)
+        fail_msg("'%s' does not say '%s'", error.text, words);
+    assert_int_equal(error.code, code);
+}
+
+/* ---- the environment ---- */
+
+static void without_muster_there_is_no_job(void **state)
+{
+    (void)state;
+    expect_failure(MUSTER_E_NOT_A_MEMBER, "MUSTER_SOCKET is not in the environment");
+    struct muster *m;
+    assert_int_equal(muster_open(&m, NULL), -1);
+}
+
+static void expect_refused_value(const char *variable, const char *value, const char *words)
+{
+    char before[MU_LOCAL_NAME_MAX];
+    snprintf(before, sizeof before, "%s", getenv(variable));
+    if (value != NULL)
+        setenv(variable, value, 1);
+    else
+        unsetenv(variable);
+    expect_failure(MUSTER_E_NOT_A_MEMBER, words);
+    setenv(variable, before, 1);
+}
+
+static void the_environment_is_read_strictly(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"",
+                                        "@",
+                                        "muster/0",
+                                        "@muster/0/00000000000000aa/1",
+                                        "muster/0/aa/1",
+                                        "muster/0/00000000000000aa/16777216",
+                                        "muster/0/00000000000000aa/1 ",
+                                        "muster/0/0000000000000000/1",
+                                        "/tmp/socket"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        expect_refused_value("MUSTER_SOCKET", names[i], "which is no name of a daemon");
+    char endless[1000] = "";
+    memset(endless, 'x', sizeof endless - 1);
+    expect_refused_value("MUSTER_SOCKET", endless, "MUSTER_SOCKET is 'xxx");
+    expect_refused_value("MUSTER_SOCKET", "two\nlines\033[31m", "'two?lines?[31m'");
+
+    static const char *const numbers[] = {
+        "",    "-1", "+1",   " 1",         "1 ",
+        "0x1", "00", "01",   "1.0",        "a",
+        "1a",  "\n", "1e\t", "4294967296", "18446744073709551617"};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        expect_refused_value("MUSTER_JOB", numbers[i], "MUSTER_JOB is '");
+        expect_refused_value("MUSTER_RANK", numbers[i], "no number from 0 to 4294967295");
+    }
+    expect_refused_value("MUSTER_JOB", NULL, "MUSTER_JOB is not");
+    expect_refused_value("MUSTER_RANK", NULL, "MUSTER_RANK is not");
+}
+
+static void the_largest_numbers_are_numbers(void **state)
+{
+    (void)state;
+    setenv("MUSTER_JOB", "4294967295", 1);
+    setenv("MUSTER_RANK", "0", 1);
+    struct mu_local_message welcome = fake_welcome();
+    struct muster *m;
+    fake_daemon_greet(&daemon_here, &welcome);
+    assert_int_equal(muster_open(&m, NULL), 0);
+    fake_daemon_greeted(&daemon_here);
+    assert_int_equal(daemon_here.hello.hello.job, UINT32_MAX);
+    assert_int_equal(daemon_here.hello.hello.rank, 0);
+    muster_close(m);
+}
+
+/* ---- the daemon's answer ---- */
+
+static void a_member_learns_who_it_is(void **state)
+{
+    (void)state;
+    struct mu_local_message welcome = fake_welcome();
+    welcome.welcome.rank = 9; /* the kernel knows better than the environment */
+    struct muster *m;
+    struct muster_error error = {.text = ""};
+    fake_daemon_greet(&daemon_here, &welcome);
+    errno = EXDEV;
+    assert_int_equal(muster_open(&m, &error), 0);
+    assert_int_equal(errno, EXDEV);
+    fake_daemon_greeted(&daemon_here);
+
+    assert_int_equal(daemon_here.hello.type, MU_LOCAL_HELLO);
+    assert_int_equal(daemon_here.hello.hello.version, MU_LOCAL_VERSION);
+    assert_int_equal(daemon_here.hello.hello.role, MU_LOCAL_MEMBER);
+    assert_int_equal(daemon_here.hello.hello.job, FAKE_JOB);
+    assert_int_equal(daemon_here.hello.hello.rank, FAKE_RANK);
+    assert_int_equal(muster_job(m), FAKE_JOB);
+    assert_int_equal(muster_rank(m), 9);
+    assert_int_equal(muster_size(m), FAKE_SIZE);
+    assert_int_equal(muster_node(m), FAKE_SLOT);
+    assert_int_equal(muster_nodes(m), FAKE_NODES);
+    assert_true(fcntl(muster_fd(m), F_GETFD) & FD_CLOEXEC);
+    int fd = muster_fd(m);
+    errno = EXDEV;
+    muster_close(m);
+    muster_close(NULL);
+    assert_int_equal(errno, EXDEV);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+}
+
+static void expect_answer_fails(const struct mu_local_message *answer, int code, const char *words)
+{
+    if (answer != NULL)
+        fake_daemon_greet(&daemon_here, answer);
+    else
+        fake_daemon_greet_bytes(&daemon_here, "", 0);
+    struct muster *m;
+    struct muster_error error = {0};
+    assert_int_equal(muster_open(&m, &error), -1);
+    fake_daemon_greeted(&daemon_here);
+    fake_daemon_hang_up(&daemon_here);
+    if (strstr(error.text, words) == NULL)
+        fail_msg("'%s' does not say '%s'", error.text, words);
+    assert_int_equal(error.code, code);
+}
+
+static void a_refusal_is_passed_on(void **state)
+{
+    (void)state;
+    static const struct {
+        enum mu_local_refusal refusal;
+        int code;
+    } cases[] = {
+        {MU_LOCAL_OTHER_VERSION, MUSTER_E_VERSION}, {MU_LOCAL_OTHER_USER, MUSTER_E_REFUSED},
+        {MU_LOCAL_NOT_KNOWN, MUSTER_E_REFUSED},     {MU_LOCAL_NO_PLACE, MUSTER_E_REFUSED},
+        {MU_LOCAL_BAD_PACKET, MUSTER_E_REFUSED},    {MU_LOCAL_ENDING, MUSTER_E_NO_DAEMON},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct mu_local_message refusal = fake_refusal(cases[i].refusal, "such is life");
+        expect_answer_fails(&refusal, cases[i].code, "such is life");
+    }
+    char endless[MU_LOCAL_TEXT_MAX + 1] = ""; /* as long as it can be, and all of it is told */
+    memset(endless, 'x', MU_LOCAL_TEXT_MAX);
+    struct mu_local_message refusal = fake_refusal(MU_LOCAL_NOT_KNOWN, endless);
+    expect_answer_fails(&refusal, MUSTER_E_REFUSED, endless);
+}
+
+static void another_answer_is_refused(void **state)
+{
+    (void)state;
+    struct mu_local_message answer = fake_death(1, 7);
+    expect_answer_fails(&answer, MUSTER_E_PROTOCOL, "type 34 instead of WELCOME");
+    answer = (struct mu_local_message){.type = MU_LOCAL_CAUGHT_UP};
+    expect_answer_fails(&answer, MUSTER_E_PROTOCOL, "type 35 instead of WELCOME");
+    answer = fake_welcome();
+    answer.welcome.size = answer.welcome.rank = answer.welcome.job = 0; /* as to an operator */
+    expect_answer_fails(&answer, MUSTER_E_PROTOCOL, "no processes");
+
+    static const uint8_t garbage[MU_LOCAL_PACKET_MAX + 1] = {0xff, 0xfe};
+    static const size_t counts[] = {1, 2, 100, MU_LOCAL_PACKET_MAX, sizeof garbage};
+    struct muster *m;
+    struct muster_error error;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        fake_daemon_greet_bytes(&daemon_here, garbage, counts[i]);
+        assert_int_equal(muster_open(&m, &error), -1);
+        fake_daemon_greeted(&daemon_here);
+        fake_daemon_hang_up(&daemon_here);
+        assert_int_equal(error.code, MUSTER_E_PROTOCOL);
+    }
+}
+
+static void *refuse_unheard(void *unused)
+{
+    (void)unused;
+    struct mu_local_message refusal = fake_refusal(MU_LOCAL_NO_PLACE, "enough of you");
+    daemon_here.fd = accept(daemon_here.listener, NULL, NULL);
+    fake_daemon_say(&daemon_here, &refusal);
+    fake_daemon_hang_up(&daemon_here);
+    return NULL;
+}
+
+/* The daemon closes while HELLO is on its way: whether that is a broken pipe, a reset, or neither,
+ * is a race; the reason is told in each case, and nothing raises SIGPIPE. */
+static void a_refusal_before_hello_is_heard(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, refuse_unheard, NULL), 0);
+        struct muster *m;
+        struct muster_error error;
+        assert_int_equal(muster_open(&m, &error), -1);
+        pthread_join(thread, NULL);
+        assert_non_null(strstr(error.text, "enough of you"));
+    }
+}
+
+static void a_daemon_that_hangs_up_is_gone(void **state)
+{
+    (void)state;
+    expect_answer_fails(NULL, MUSTER_E_NO_DAEMON, "is gone");
+}
+
+static void nobody_listens(void **state)
+{
+    (void)state;
+    close(daemon_here.listener);
+    expect_failure(MUSTER_E_NO_DAEMON, "Connection refused");
+    daemon_here.listener = -1;
+}
+
+/* ---- waiting for it ---- */
+
+static void a_daemon_that_does_not_answer_is_given_up(void **state)
+{
+    (void)state;
+    clock_step_ns = UINT64_C(4950000000);
+    expect_failure(MUSTER_E_NO_DAEMON, "has not answered for 10 seconds");
+}
+
+/* Its queue is full, so that connecting takes as long as it likes. */
+static void a_daemon_that_does_not_accept_is_given_up(void **state)
+{
+    (void)state;
+    clock_step_ns = UINT64_C(4950000000);
+    expect_failure(MUSTER_E_NO_DAEMON, "has not answered"); /* takes the only place in the queue */
+    clock_step_ns = UINT64_C(9900000000);
+    expect_failure(MUSTER_E_NO_DAEMON, "cannot connect to the daemon");
+}
+
+/* ---- whose it is ---- */
+
+static void a_daemon_of_another_user_is_not_believed(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip(); /* only root can be somebody else */
+        return;
+    }
+    /* Who called listen() is whose it is: the child, as nobody. */
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(seteuid(65534) != 0 || listen(daemon_here.listener, 1) != 0);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    expect_failure(MUSTER_E_REFUSED, "is of user 65534: it must be of user 0 or of root");
+}
+
+static void roots_daemon_is_believed(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip();
+        return;
+    }
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct muster *m;
+        _exit(seteuid(65534) != 0 || muster_open(&m, NULL) != 0);
+    }
+    struct mu_local_message welcome = fake_welcome();
+    fake_daemon_accept(&daemon_here);
+    fake_daemon_say(&daemon_here, &welcome);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* ---- descriptors ---- */
+
+static void without_descriptors_it_says_so(void **state)
+{
+    (void)state;
+    struct rlimit before, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 3;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    struct muster *m;
+    struct muster_error error;
+    int result = muster_open(&m, &error);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(result, -1);
+    assert_int_equal(error.code, MUSTER_E_SYSTEM);
+    assert_non_null(strstr(error.text, "Too many open files"));
+}
+
+/* A program that has closed its standard streams and opens others later would print to the
+ * daemon. */
+static void standard_descriptors_stay_free(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct muster *m;
+        close(0);
+        close(1);
+        close(2);
+        if (muster_open(&m, NULL) != 0 || muster_fd(m) < 3)
+            _exit(1);
+        for (int fd = 0; fd < 3; fd++)
+            if (fcntl(fd, F_GETFD) != -1)
+                _exit(2);
+        _exit((fcntl(muster_fd(m), F_GETFD) & FD_CLOEXEC) != 0 ? 0 : 3);
+    }
+    struct mu_local_message welcome = fake_welcome();
+    fake_daemon_accept(&daemon_here);
+    fake_daemon_say(&daemon_here, &welcome);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+#define WITH_DAEMON(test) cmocka_unit_test_setup_teardown(test, listen_here, close_here)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_muster_there_is_no_job),
+        WITH_DAEMON(the_environment_is_read_strictly),
+        WITH_DAEMON(the_largest_numbers_are_numbers),
+        WITH_DAEMON(a_member_learns_who_it_is),
+        WITH_DAEMON(a_refusal_is_passed_on),
+        WITH_DAEMON(another_answer_is_refused),
+        WITH_DAEMON(a_refusal_before_hello_is_heard),
+        WITH_DAEMON(a_daemon_that_hangs_up_is_gone),
+        WITH_DAEMON(nobody_listens),
+        WITH_DAEMON(a_daemon_that_does_not_answer_is_given_up),
+        WITH_DAEMON(a_daemon_that_does_not_accept_is_given_up),
+        WITH_DAEMON(a_daemon_of_another_user_is_not_believed),
+        WITH_DAEMON(roots_daemon_is_believed),
+        WITH_DAEMON(without_descriptors_it_says_so),
+        WITH_DAEMON(standard_descriptors_stay_free),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
