@@ -1,20 +1,19 @@
 /* Pi, by processes of which any may be killed:  muster run -n 32 pi [MILLIONS OF STEPS]
  *
- * The area under 4 / (1 + x^2) from 0 to 1 is cut into slices, four for each rank.  Whoever has
- * computed one prints it, and all of them add up to pi.  The processes do not talk to each other:
- * who computes what follows from who is dead, which muster tells everyone.
+ * The area under 4 / (1 + x^2) from 0 to 1 is cut into slices, four for each rank but the highest.
+ * Whoever has computed one prints it, and all of them add up to pi.  The processes do not talk to
+ * each other: who computes what follows from who is gone, which muster tells everyone.
  *
- *   - The slices of a dead rank are of the next rank above it that is not dead.  It computes them
- *     all again, since nobody knows how far the dead one came.  So a slice may be printed twice,
- *     with the same value: add it up once.
- *   - A rank leaves when it has computed what is its own, and all ranks below it are gone.  So who
- *     computes has everybody above to take over, and who leaves leaves nothing undone below.
- *   - The highest rank has nothing of its own: when it alone is left, nothing is left to do but
- *     what others died of.
- *   - When all above a dead rank are dead, too, its slices are of the highest that is not dead.
+ *   - A rank computes its own slices and leaves.
+ *   - The highest rank that is still there is the keeper.  It computes the slices of the dead, and
+ *     leaves when it is alone.  How far the dead came nobody knows, so it computes all of theirs,
+ *     and a slice may be printed twice, with the same value: add it up once.
+ *   - The keeper dies: the next one is the keeper, and computes the slices of all the dead.
  *
- * Whichever process is killed, and whenever, all slices are printed.  So it is when several are, as
- * long as the highest rank lives; without it, as long as somebody is still there to hear of it. */
+ * Whichever process is killed, and whenever, all slices are printed: a rank that has slices is not
+ * the keeper before the highest one is gone, and that one has none that could be lost with it.  So
+ * it is when several are killed, as long as the highest rank lives; without it, as long as somebody
+ * is still there to hear of it. */
 #include <muster.h>
 
 #include <stdbool.h>
@@ -54,22 +53,27 @@ static void hear(int64_t timeout_ns)
     }
 }
 
-static uint32_t owner(uint32_t rank)
+static bool are_gone(uint32_t first, uint32_t end)
 {
-    for (uint32_t above = rank; above < size; above++)
-        if (ranks[above].fate != DEAD)
-            return above;
-    while (ranks[rank].fate == DEAD) /* ends at this process, if not before */
-        rank--;
-    return rank;
+    while (first < end && ranks[first].fate != HERE)
+        first++;
+    return first >= end;
 }
 
-static bool all_below_are_gone(void)
+static bool is_keeper(void)
 {
-    for (uint32_t rank = 0; rank < self; rank++)
-        if (ranks[rank].fate == HERE)
-            return false;
-    return true;
+    return are_gone(self + 1, size);
+}
+
+/* The rank whose slices this process computes next; 'sharers': there is none. */
+static uint32_t next_rank(void)
+{
+    if (self < sharers && !ranks[self].computed)
+        return self;
+    uint32_t rank = is_keeper() ? 0 : sharers;
+    while (rank < sharers && (ranks[rank].fate != DEAD || ranks[rank].computed))
+        rank++;
+    return rank;
 }
 
 static void compute(uint32_t slice)
@@ -105,16 +109,14 @@ int main(int count, char **words)
     if ((ranks = calloc(size, sizeof *ranks)) == NULL)
         return 1;
     for (;;) {
-        uint32_t rank = 0;
-        while (rank < sharers && (ranks[rank].computed || owner(rank) != self))
-            rank++;
-        if (rank == sharers && all_below_are_gone())
-            return 0; /* which tells the others that this one has left */
-        if (rank == sharers)
-            hear(MUSTER_FOREVER);
-        for (uint32_t i = 0; rank < sharers && i < SLICES; i++)
-            compute(rank * SLICES + i);
-        if (rank < sharers)
+        uint32_t rank = next_rank();
+        if (rank < sharers) {
+            for (uint32_t i = 0; i < SLICES; i++)
+                compute(rank * SLICES + i);
             ranks[rank].computed = true;
+        } else if (is_keeper() && !are_gone(0, self))
+            hear(MUSTER_FOREVER);
+        else
+            return 0; /* which tells the others that this one has left */
     }
 }

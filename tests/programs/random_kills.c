@@ -48,7 +48,7 @@ struct plan {
 
 struct run {
     const char *muster, *roll;
-    char folder[2048], mark[128];
+    char folder[2048], mark[64];
     struct plan plan;
     pid_t launcher;
     int status;
@@ -385,7 +385,7 @@ static int check_nothing_left(const struct run *run)
     for (uint32_t r = 0; r < run->plan.ranks; r++) {
         struct notes notes;
         read_notes(run, r, &notes);
-        char machine[128];
+        char machine[sizeof notes.socket + 1];
         snprintf(machine, sizeof machine, "@%s", notes.socket);
         char *slot = strrchr(machine, '/');
         if (!notes.there || slot == NULL)

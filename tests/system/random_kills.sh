@@ -7,7 +7,7 @@ build=$(cd "$(dirname "$MUSTER")/.." && pwd)
 folder=$(mktemp -d) || exit 1
 runs=${RUNS:-40}
 [ "${RUNS:-}" ] || [ "$MUSTER_SANITIZED" = 0 ] || runs=8
-if "$build/tests/unit/random_kills" "$MUSTER" "$build/tests/unit/roll" "$folder" \
+if "$build/tests/programs/random_kills" "$MUSTER" "$build/tests/programs/roll" "$folder" \
     "${SEED:-1}" "$runs"; then
     rm -rf "$folder"
 else
