@@ -50,8 +50,8 @@ for ((i = 1; i < nodes; i++)); do
     [ "$(stat -c %a "$file")" = 600 ] || fail "$file can be read by others"
     out=$("$MUSTER" sim replay --json "$file") || fail "node $i: $out"
     # One dead process, one dead node: each of them was told of both, and of what left maybe.
-    [[ $out == *'"same": true'* ]] || fail "node $i replays differently: $out"
-    [[ $out =~ '"delivered": '([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 2 ] ||
+    [[ $out == *'"same":true'* ]] || fail "node $i replays differently: $out"
+    [[ $out =~ '"delivered":'([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 2 ] ||
         fail "node $i heard of less than two deaths: $out"
 done
 # A daemon that was killed left a recording without an end, which is said and not taken for good.
