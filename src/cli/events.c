@@ -8,7 +8,6 @@
 #include <search.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -248,12 +247,11 @@ static void on_interrupt(int number)
 
 int cmd_events(int argc, char **argv)
 {
-    static char follow[] = "--follow";
     struct watcher watcher = {0};
     const char *machine = NULL;
     const struct arg args[] = {
-        {"follow", ARG_FLAG, &watcher.follow, 0, 0, NULL,
-         "or -f: go on with what happens, until the machine is over or Ctrl-C"},
+        {"-f|--follow", ARG_FLAG, &watcher.follow, 0, 0, NULL,
+         "go on with what happens, until the machine is over or Ctrl-C"},
         OPERATOR_MACHINE_ARG(&machine),
         {"json", ARG_FLAG, &watcher.json, 0, 0, NULL, "one JSON object per line"},
     };
@@ -263,9 +261,6 @@ int cmd_events(int argc, char **argv)
         "in the order in which one daemon of the machine learned it (the lowest slot on this host\n"
         "that answers).  When that one goes away, -f goes on with the next one.\n\n" OPERATOR_HELP,
         NULL, args, sizeof args / sizeof args[0]};
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "-f") == 0)
-            argv[i] = follow;
     args_parse(&command, argc, argv);
 
     struct operator_found found;

@@ -24,8 +24,8 @@ static void send_message(struct job_host *host, struct mu_launch_message *messag
 {
     struct job *job = host->job;
     struct mu_writer writer;
-    if (host->conn == NULL || !host->open)
-        return;
+    if (host->conn == NULL || !job->connected)
+        return; /* it is lost, or does not have the job yet */
     message->job = job->number;
     mu_writer_init(&writer, job->buffer, BUFFER_BYTES);
     mu_launch_encode(&writer, message);
@@ -85,14 +85,16 @@ size_t job_queued(const struct job *job)
     return queued;
 }
 
-void job_host_open(struct job_host *host)
+void job_hand_out(struct job *job)
 {
-    struct job *job = host->job;
-    host->open = true;
-    mu_conn_send(host->conn, job->orders, job->orders_count);
+    job->connected = true;
+    for (uint32_t i = 0; i < job->host_count; i++)
+        if (job->hosts[i].conn != NULL)
+            mu_conn_send(job->hosts[i].conn, job->orders, job->orders_count);
+    free(job->orders);
+    job->orders = NULL;
     if (job->stopped)
-        send_message(host, &(struct mu_launch_message){.type = MU_LAUNCH_STOP,
-                                                       .stop = {.grace_ms = job->grace_ms}});
+        job_stop(job, job->grace_ms);
 }
 
 /* ---- the beginning ---- */

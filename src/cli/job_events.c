@@ -45,9 +45,7 @@ static void look_for_connected(struct job *job)
             return;
     if (job->connected)
         return;
-    job->connected = true;
-    free(job->orders);
-    job->orders = NULL;
+    job_hand_out(job);
     if (job->hooks.connected != NULL)
         job->hooks.connected(job->hooks.owner);
 }
@@ -220,10 +218,12 @@ static void on_known(struct mu_conn *conn)
     mu_conn_accept(conn, 0);
 }
 
+/* The job is not handed out before all connections are there: a node that heard of a death in a job
+ * before it has that job could not say whom it told. */
 static void on_open(struct mu_conn *conn)
 {
     struct job_host *host = mu_conn_owner(conn);
-    job_host_open(host);
+    host->open = true;
     look_for_connected(host->job);
 }
 

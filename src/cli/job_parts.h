@@ -11,7 +11,7 @@ struct job_host {
     struct job *job;
     mu_slot slot;
     struct mu_conn *conn; /* NULL: lost, or finished */
-    bool open;            /* it has the job */
+    bool open;            /* the connection is */
     bool lost;
     bool refused;
     uint64_t owed; /* credit that was not given back yet */
@@ -48,7 +48,7 @@ struct job {
 extern const struct mu_conn_hooks job_conn_hooks; /* the owner is a struct job_host */
 
 /* job.c */
-void job_host_open(struct job_host *host); /* hands it the job */
+void job_hand_out(struct job *job); /* to all at once: see on_open() */
 
 static inline struct job_host *job_host_of(struct job *job, mu_slot node)
 {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 enum machine_state {
     STARTING, /* daemons say where they listen */
@@ -280,6 +281,7 @@ static bool draw(struct machine *machine)
 struct machine *machine_open(const struct machine_config *config, char text[MACHINE_TEXT_MAX])
 {
     assert(config->nodes >= 1 && config->nodes <= MACHINE_NODES_MAX);
+    prctl(PR_SET_DUMPABLE, 0); /* the key will be in memory: no core file, no look from outside */
     char musterd[PATH_MAX];
     int error = bring_up_find(config->musterd, musterd);
     if (error != 0) {

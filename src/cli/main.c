@@ -10,6 +10,7 @@ static const struct subcommand commands[] = {
     {"events", "who died or left, when, and who saw it", cmd_events},
     {"kill", "end a job on all its nodes", cmd_kill},
     {"sim", "run the protocols in a virtual world, up to millions of nodes", cmd_sim},
+    {"bench", "measure it here, against bare sockets", cmd_bench},
 };
 
 int main(int argc, char **argv)

@@ -115,11 +115,12 @@ int mu_client_send(int fd, const struct mu_local_message *message, struct muster
     return 0;
 }
 
-/* False: the time is over.  What poll() says otherwise is for recv() to find out. */
-static bool wait_for_packet(int fd, uint64_t until_ns)
+/* 0: it may be worth another look.  EAGAIN: the time is over.  Another errno: poll() cannot wait,
+ * as where no descriptor is allowed to be opened (RLIMIT_NOFILE 0). */
+static int wait_for_packet(int fd, uint64_t until_ns)
 {
     if (until_ns == MU_CLIENT_NO_WAIT)
-        return false;
+        return EAGAIN;
     struct timespec wait = {0};
     if (until_ns != MU_CLIENT_NO_END) {
         uint64_t wait_ns = left_ns(until_ns);
@@ -127,10 +128,14 @@ static bool wait_for_packet(int fd, uint64_t until_ns)
                                  .tv_nsec = (long)(wait_ns % NS_PER_S)};
     }
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-    return ppoll(&poll_fd, 1, until_ns == MU_CLIENT_NO_END ? NULL : &wait, NULL) != 0;
+    int ready = ppoll(&poll_fd, 1, until_ns == MU_CLIENT_NO_END ? NULL : &wait, NULL);
+    if (ready == 0)
+        return EAGAIN;
+    return ready > 0 || errno == EINTR ? 0 : errno;
 }
 
-/* Returns its length, however long it is; 0: the daemon is gone; -EAGAIN: none in time.
+/* Returns its length, however long it is; 0: the daemon is gone; -EAGAIN: none in time; or another
+ * errno, negated.
  *
  * Who waits without end waits in recv(), where the kernel wakes one thread for each packet.  With
  * an end it is poll(), which wakes all, and then recv(), which may find that another was faster. */
@@ -146,8 +151,9 @@ static ssize_t receive_bytes(int fd, uint64_t until_ns, uint8_t bytes[MU_LOCAL_P
             continue;
         if (errno != EAGAIN)
             return -errno;
-        if (!wait_for_packet(fd, until_ns))
-            return -EAGAIN;
+        int number = wait_for_packet(fd, until_ns);
+        if (number != 0)
+            return -number;
     }
 }
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -283,6 +284,30 @@ static void a_daemon_that_is_gone_has_said_what_it_said(void **state)
     for (int i = 0; i < 3; i++)
         expect_failure(MUSTER_E_NO_DAEMON, "is gone");
     assert_int_equal(muster_next(m, &event, MUSTER_NOW, NULL), -1);
+}
+
+/* As a program may do that locks itself up.  Only a wait with an end needs poll(). */
+static void where_no_descriptor_may_be_opened(void **state)
+{
+    (void)state;
+    struct rlimit before, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    say(fake_death(1, 7));
+    say(fake_death(2, 8));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int forever = muster_next(m, &event, MUSTER_FOREVER, &error);
+    int a_while = muster_next(m, &event, 1000000000, &error);
+    int now = muster_next(m, &event, MUSTER_NOW, &error);
+    int in_vain = muster_next(m, &event, 1000000000, &error);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(forever, 1);
+    assert_int_equal(a_while, 1);
+    assert_int_equal(now, 0);
+    assert_int_equal(in_vain, -1);
+    assert_int_equal(error.code, MUSTER_E_SYSTEM);
+    assert_non_null(strstr(error.text, "Invalid argument"));
 }
 
 static void several_handles_each_hear_everything(void **state)
@@ -603,6 +628,7 @@ int main(void)
         JOINED(timeouts),
         JOINED(the_descriptor_is_readable_while_there_is_something),
         JOINED(a_daemon_that_is_gone_has_said_what_it_said),
+        JOINED(where_no_descriptor_may_be_opened),
         JOINED(several_handles_each_hear_everything),
         cmocka_unit_test(words),
         JOINED(garbage_ends_it),

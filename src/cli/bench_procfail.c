@@ -1,0 +1,258 @@
+/* 'muster bench procfail': from the SIGKILL of one process until the last survivor has read it. */
+#include "cli/args.h"
+#include "cli/bench_machine.h"
+#include "cli/bench_pss.h"
+#include "cli/bench_rig.h"
+#include "cli/bench_stages.h"
+#include "cli/bench_stats.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "sim/random.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One value for each repetition. */
+struct rows {
+    double *detect, *daemons, *all_told, *bare;
+};
+
+struct procfail {
+    struct bench_rig rig;
+    struct bench_machine machine;
+    struct sim_random random;
+    uint64_t seed;
+    size_t reps;
+    uint32_t *nodes; /* where the next victims are: all nodes once before one comes twice */
+    struct rows rows;
+    double *pss_kib; /* of each daemon */
+    struct bench_stages stages;
+    bool with_stages;
+    uint64_t missed, wrong;
+};
+
+static bool make(struct procfail *p)
+{
+    uint32_t nodes = p->rig.nodes;
+    p->nodes = calloc(nodes, sizeof *p->nodes);
+    p->pss_kib = calloc(nodes, sizeof *p->pss_kib);
+    p->rows.detect = calloc(p->reps, sizeof(double));
+    p->rows.daemons = calloc(p->reps, sizeof(double));
+    p->rows.all_told = calloc(p->reps, sizeof(double));
+    p->rows.bare = calloc(p->reps, sizeof(double));
+    return p->nodes != NULL && p->pss_kib != NULL && p->rows.detect != NULL &&
+           p->rows.daemons != NULL && p->rows.all_told != NULL && p->rows.bare != NULL &&
+           bench_stages_make(&p->stages, p->reps, bench_rig_size(&p->rig)) == 0;
+}
+
+static void unmake(struct procfail *p)
+{
+    free(p->nodes);
+    free(p->pss_kib);
+    free(p->rows.detect);
+    free(p->rows.daemons);
+    free(p->rows.all_told);
+    free(p->rows.bare);
+    bench_stages_free(&p->stages);
+}
+
+/* ---- what is measured ---- */
+
+static uint32_t draw_victim(struct procfail *p, size_t rep)
+{
+    uint32_t nodes = p->rig.nodes, at = (uint32_t)(rep % nodes);
+    if (at == 0)
+        for (uint32_t i = 0; i < nodes; i++)
+            p->nodes[i] = i;
+    uint32_t other = at + (uint32_t)sim_random_below(&p->random, nodes - at);
+    uint32_t node = p->nodes[other];
+    p->nodes[other] = p->nodes[at];
+    p->nodes[at] = node;
+    return node * p->rig.procs + (uint32_t)sim_random_below(&p->random, p->rig.procs);
+}
+
+static void keep(struct procfail *p, size_t rep, const struct bench_sample *death,
+                 const struct bench_sample *floor)
+{
+    const struct bench_machine *machine = &p->machine;
+    uint64_t last_ns = machine->seen_ns;
+    for (uint32_t i = 0; i < p->rig.nodes; i++)
+        if (machine->told[i].ns > last_ns)
+            last_ns = machine->told[i].ns;
+    p->rows.detect[rep] = ((double)machine->seen_ns - (double)death->from_ns) / 1e6;
+    p->rows.daemons[rep] = ((double)last_ns - (double)death->from_ns) / 1e6;
+    p->rows.all_told[rep] = death->last_ms;
+    p->rows.bare[rep] = floor->last_ms;
+    p->missed += death->missed + floor->missed;
+    bench_stages_add(&p->stages, machine, p->rig.page, death->from_ns, floor->from_ns);
+}
+
+static void weigh_daemons(struct procfail *p)
+{
+    for (uint32_t i = 0; i < p->rig.nodes; i++)
+        p->pss_kib[i] = bench_pss_kib(machine_daemon(p->machine.machine, i));
+}
+
+/* Both measurements, with processes that are new, so that each has the same number of survivors
+ * whatever died before. */
+static bool measure_pair(struct procfail *p, size_t rep)
+{
+    struct bench_sample death, floor;
+    bool death_first = sim_random_chance(&p->random, 50);
+    uint32_t victim = draw_victim(p, rep);
+    bench_page_reset(p->rig.page, victim);
+    if (!bench_machine_start(&p->machine, p->rig.procs, victim) || !bench_rig_ready(&p->rig))
+        return false;
+    bool is_ok = death_first ? bench_rig_death(&p->rig, &death) && bench_rig_floor(&p->rig, &floor)
+                             : bench_rig_floor(&p->rig, &floor) && bench_rig_death(&p->rig, &death);
+    if (!is_ok)
+        return false;
+    keep(p, rep, &death, &floor);
+    if (rep + 1 == p->reps)
+        weigh_daemons(p);
+    if (!bench_machine_stop(&p->machine))
+        return false;
+    /* Last, because the end of the job must be no news to anybody either. */
+    for (uint32_t i = 0; i < p->rig.page->size; i++)
+        p->wrong += p->rig.page->slots[i].wrong;
+    return true;
+}
+
+static bool measure(struct procfail *p)
+{
+    for (size_t rep = 0; rep < p->reps; rep++) {
+        output_progress("%zu of %zu", rep + 1, p->reps);
+        if (!measure_pair(p, rep)) {
+            output_progress_end();
+            return false;
+        }
+    }
+    output_progress_end();
+    return true;
+}
+
+/* ---- what is said of it ---- */
+
+struct result {
+    struct bench_figures detect, daemons, all_told, bare, pss;
+    double ratio;
+};
+
+static struct result result_of(struct procfail *p)
+{
+    struct result result = {
+        .detect = bench_figures_of(p->rows.detect, p->reps),
+        .daemons = bench_figures_of(p->rows.daemons, p->reps),
+        .all_told = bench_figures_of(p->rows.all_told, p->reps),
+        .bare = bench_figures_of(p->rows.bare, p->reps),
+        .pss = bench_figures_of(p->pss_kib, p->rig.nodes),
+    };
+    result.ratio = result.all_told.median / result.bare.median;
+    return result;
+}
+
+static void print_json(struct procfail *p, const struct result *result)
+{
+    json_t *object = json_object(), *pss = json_object();
+    json_object_set_new(object, "bench", json_string("procfail"));
+    json_object_set_new(object, "nodes", json_integer(p->rig.nodes));
+    json_object_set_new(object, "procs", json_integer(p->rig.procs));
+    json_object_set_new(object, "reps", json_integer((json_int_t)p->reps));
+    json_object_set_new(object, "seed", json_integer((json_int_t)p->seed));
+    json_object_set_new(object, "detect_ms", bench_figures_json(&result->detect));
+    json_object_set_new(object, "daemon_all_ms", bench_figures_json(&result->daemons));
+    json_object_set_new(object, "all_told_ms", bench_figures_json(&result->all_told));
+    json_object_set_new(object, "bare_ms", bench_figures_json(&result->bare));
+    json_object_set_new(object, "ratio", json_real(result->ratio));
+    json_object_set_new(object, "missed", json_integer((json_int_t)p->missed));
+    json_object_set_new(object, "false", json_integer((json_int_t)p->wrong));
+    json_object_set_new(pss, "median", json_real(result->pss.median));
+    json_object_set_new(pss, "max", json_real(result->pss.max));
+    json_object_set_new(object, "pss_kib", pss);
+    if (p->with_stages)
+        json_object_set_new(object, "stages", bench_stages_json(&p->stages));
+    output_json(object);
+}
+
+static void print_row(const char *name, const struct bench_figures *figures)
+{
+    printf("  %-50s %10.3f %10.3f %10.3f\n", name, figures->median, figures->p99, figures->max);
+}
+
+static void print_words(struct procfail *p, const struct result *result)
+{
+    char title[64], last[64];
+    snprintf(title, sizeof title, "%u nodes x %u processes, %zu deaths, ms", p->rig.nodes,
+             p->rig.procs, p->reps);
+    snprintf(last, sizeof last, "kill -> read by the last of %u survivors",
+             bench_rig_size(&p->rig) - 1);
+    printf("%-52s %10s %10s %10s\n", title, "median", "99 %", "max");
+    print_row("kill -> seen by its daemon", &result->detect);
+    print_row("kill -> told by the last daemon", &result->daemons);
+    print_row(last, &result->all_told);
+    print_row("bare sockets: sent -> read by the last of them", &result->bare);
+    printf("  ratio %.3f, missed %llu, false %llu; a daemon takes %.0f KiB (at most %.0f)\n",
+           result->ratio, (unsigned long long)p->missed, (unsigned long long)p->wrong,
+           result->pss.median, result->pss.max);
+    if (p->with_stages)
+        bench_stages_print(&p->stages);
+}
+
+static const char about[] =
+    "Kills one process of a job (SIGKILL) and takes the time until the last survivor has read of\n"
+    "it through libmuster; and, with the same processes, until the last has read one message of\n"
+    "64 bytes that relays pass along the same graph with bare sockets and no protocol.\n"
+    "\n"
+    "Each time new processes are started on a machine of daemons that stands, so that the number\n"
+    "of survivors is always the same; the victim, and which of the two comes first, is drawn. All\n"
+    "nodes are on this host: times are for its number of cores, the ratio is what counts.\n"
+    "\n"
+    "missed: survivors that had not read it after 10 s. false: events about somebody who was not\n"
+    "killed, or told twice. Exit 1 when there is one of either.";
+
+int cmd_bench_procfail(int argc, char **argv)
+{
+    uint64_t nodes = 64, procs = 12, reps = 30, seed = 1;
+    bool json = false, stages = false;
+    const struct arg args[] = {
+        {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "N", "nodes, a daemon on each (64)"},
+        {"procs", ARG_NUMBER, &procs, 1, BENCH_CLIENTS_MAX, "P", "processes on each node (12)"},
+        {"reps", ARG_NUMBER, &reps, 1, 10000, "R", "how often (30)"},
+        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: victims and order (1)"},
+        {"stages", ARG_FLAG, &stages, 0, 0, NULL, "say where the time goes"},
+        {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
+    };
+    const struct command command = {"muster bench procfail", about, NULL, args,
+                                    sizeof args / sizeof args[0]};
+    args_parse(&command, argc, argv);
+    if (nodes * procs < 2)
+        args_fail(&command, "--nodes 1 needs --procs of at least 2, to leave a survivor");
+
+    static struct procfail p;
+    p.rig.nodes = (uint32_t)nodes;
+    p.rig.procs = (uint32_t)procs;
+    p.rig.pass_ms = bench_machine_pass_ms;
+    p.rig.owner = &p.machine;
+    p.seed = seed;
+    p.reps = reps;
+    p.with_stages = stages;
+    sim_random_init(&p.random, seed);
+    /* Relays first: what is forked later would hold the daemons' lifelines open. */
+    if (!make(&p) || bench_rig_make(&p.rig) != 0) {
+        fprintf(stderr, "muster bench procfail: %s\n", strerror(errno));
+        return 1;
+    }
+    bool is_ok = bench_machine_open(&p.machine, p.rig.nodes) && measure(&p);
+    if (is_ok) {
+        struct result result = result_of(&p);
+        if (json)
+            print_json(&p, &result);
+        else
+            print_words(&p, &result);
+    }
+    bench_machine_close(&p.machine);
+    bench_rig_free(&p.rig);
+    unmake(&p);
+    return is_ok && p.missed == 0 && p.wrong == 0 ? 0 : 1;
+}

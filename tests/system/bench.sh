@@ -1,0 +1,146 @@
+#!/bin/bash
+# timeout: 300
+# 'muster bench' at small sizes: what it prints, that everybody was told, and that nothing is left,
+# also when it is killed.  No figure is judged: this machine may be busy.
+set -u
+scratch=$(mktemp -d)
+bench=
+trap '[ -z "$bench" ] || kill -9 "$bench" 2>/dev/null; rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+failed=0
+
+complain() {
+    echo "FAIL: $*"
+    sed 's/^/    out: /' out | head -5
+    sed 's/^/    err: /' err | head -5
+    failed=1
+}
+
+# run ARGUMENTS...: leaves its output in out and err, and the exit code in $code
+run() {
+    timeout 100 "$MUSTER" bench "$@" >out 2>err
+    code=$?
+}
+
+# refuses TEXT -- ARGUMENTS...: exit 2, one line on stderr that has TEXT
+refuses() {
+    local text=$1
+    shift 2
+    run "$@"
+    [ "$code" -eq 2 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -qF -- "$text" err ||
+        complain "exit $code, or not one line that says '$text': muster bench $*"
+}
+
+# ---- help, and values that break a rule ----
+
+for command in "" procfail floor; do
+    run $command --help
+    [ "$code" -eq 0 ] && [ ! -s err ] && grep -q "^usage: muster bench" out || complain "--help: bench $command"
+done
+run --help
+! grep -qw client out || complain "bench --help shows what nobody can use"
+refuses "'nonsense'" -- nonsense
+refuses "--nodes is '0'" -- procfail --nodes 0
+refuses "--nodes is '1025'" -- procfail --nodes 1025
+refuses "--procs is '0'" -- procfail --procs 0
+refuses "--reps is '0'" -- procfail --reps 0
+refuses "leave a survivor" -- procfail --nodes 1 --procs 1
+refuses "no --bench" -- client
+
+# ---- what it measures ----
+
+# field PATH: its value in the object in out
+field() {
+    /usr/bin/python3 -c '
+import json, sys
+value = json.load(open("out"))
+for name in sys.argv[1].split("."):
+    value = value[name]
+print(value)' "$1" 2>>err
+}
+
+# is FIELD VALUE
+is() {
+    [ "$(field "$1")" = "$2" ] || complain "$1 is '$(field "$1")', not $2"
+}
+
+# positive FIELD...: a number above 0
+positive() {
+    local name
+    for name; do
+        [[ $(field "$name") =~ ^[0-9]+(\.[0-9]+)?(e-[0-9]+)?$ ]] && [[ ! $(field "$name") =~ ^[0.]+$ ]] ||
+            complain "$name is '$(field "$name")'"
+    done
+}
+
+run floor --nodes 4 --procs 2 --reps 3 --json
+[ "$code" -eq 0 ] && [ "$(wc -l <out)" -eq 1 ] || complain "floor: exit $code"
+is bench floor
+is missed 0
+positive bare_ms.median bare_ms.p99 bare_ms.max
+
+for size in "4 2" "1 2" "2 1" "5 3"; do
+    read -r nodes procs <<<"$size"
+    run procfail --nodes "$nodes" --procs "$procs" --reps 3 --seed 7 --json
+    [ "$code" -eq 0 ] && [ ! -s err ] && [ "$(wc -l <out)" -eq 1 ] || complain "procfail, $nodes nodes x $procs: exit $code"
+    is bench procfail
+    is nodes "$nodes"
+    is procs "$procs"
+    is reps 3
+    is seed 7
+    is missed 0
+    is false 0
+    positive detect_ms.median detect_ms.p99 detect_ms.max all_told_ms.median all_told_ms.p99 all_told_ms.max \
+        bare_ms.median bare_ms.p99 bare_ms.max ratio pss_kib.median pss_kib.max
+done
+
+run procfail --nodes 4 --procs 2 --reps 2 --stages --json
+[ "$code" -eq 0 ] || complain "--stages --json: exit $code"
+positive stages.seen_ms.median stages.hop1_ms.median stages.read_ms.median stages.bare_half_ms.median
+run procfail --nodes 4 --procs 2 --reps 2 --stages
+[ "$code" -eq 0 ] && grep -q '^4 nodes x 2 processes, 2 deaths' out && grep -q 'the last of 7 survivors' out &&
+    grep -q 'ratio .*, missed 0, false 0' out && grep -q 'kill -> seen' out || complain "procfail in words: exit $code"
+
+# ---- killed half-way, it leaves nothing ----
+
+# born PID: when it was started, so that a number that is used again is not mistaken; nothing: it is gone
+born() {
+    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | awk '$1 != "Z" { print $20 }'
+}
+
+# family: relays, daemons and clients of the bench, each as PID:BORN
+family() {
+    local pid
+    for pid in $(cat "/proc/$bench/task/$bench/children") $(pgrep -f -- "bench client --bench $bench$"); do
+        echo "$pid:$(born "$pid")"
+    done
+}
+
+# among LIST: how many of these are still there
+among() {
+    local member count=0
+    for member in $1; do
+        [ "$(born "${member%:*}")" != "${member#*:}" ] || [ -z "${member#*:}" ] || count=$((count + 1))
+    done
+    echo $count
+}
+
+"$MUSTER" bench procfail --nodes 4 --procs 2 --reps 10000 >out 2>err &
+bench=$!
+for ((i = 0; i < 300; i++)); do # 4 relays, 4 daemons, 8 clients
+    members=$(family)
+    [ "$(among "$members")" -lt 16 ] || break
+    sleep 0.1
+done
+[ "$(wc -w <<<"$members")" -ge 16 ] || complain "a bench of 4 x 2 has only $(wc -w <<<"$members") processes"
+kill -9 "$bench"
+wait "$bench" 2>/dev/null
+for ((i = 0; i < 100; i++)); do
+    [ "$(among "$members")" -ne 0 ] || break
+    sleep 0.1
+done
+[ "$(among "$members")" -eq 0 ] || complain "$(among "$members") processes are left of a bench that was killed"
+bench=
+
+[ $failed -eq 0 ] && echo "all as it should be"
+exit $failed

@@ -1,0 +1,252 @@
+/* Which rank runs where, what the command line makes of several programs, and the words that bring
+ * a daemon up. */
+#include "cli/bring_up.h"
+#include "cli/map.h"
+#include "cli/run_options.h"
+
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* after those above */
+#include <cmocka.h>
+
+/* ---- blocks ---- */
+
+static void blocks_are_what_the_formula_says(void **state)
+{
+    (void)state;
+    struct mu_launch_run runs[40];
+    for (uint32_t nodes = 1; nodes <= 40; nodes++)
+        for (uint32_t ranks = 1; ranks <= 130; ranks++) {
+            uint32_t count = map_blocks(ranks, nodes, runs), rank = 0, most = 0;
+            assert_in_range(count, 1, nodes < ranks ? nodes : ranks);
+            for (uint32_t i = 0; i < count; i++) {
+                assert_int_equal(runs[i].first, rank);
+                assert_true(runs[i].count > 0);
+                most = runs[i].count > most ? runs[i].count : most;
+                for (uint32_t k = 0; k < runs[i].count; k++, rank++)
+                    assert_int_equal(runs[i].slot, (uint64_t)rank * nodes / ranks);
+            }
+            assert_int_equal(rank, ranks);
+            assert_int_equal(most, map_ranks_per_node(ranks, nodes));
+        }
+}
+
+static void the_largest_job_does_not_overflow(void **state)
+{
+    (void)state;
+    static struct mu_launch_run runs[1024];
+    assert_int_equal(map_blocks(MU_LAUNCH_RANKS_MAX, 1024, runs), 1024);
+    assert_int_equal(runs[1023].first, MU_LAUNCH_RANKS_MAX - 1024);
+    assert_int_equal(runs[1023].count, 1024);
+    assert_int_equal(map_ranks_per_node(MU_LAUNCH_RANKS_MAX, 1024), 1024);
+    assert_int_equal(map_ranks_per_node(MU_LAUNCH_RANKS_MAX, 1000), 1049);
+}
+
+static void fewer_ranks_than_nodes_leave_nodes_out(void **state)
+{
+    (void)state;
+    struct mu_launch_run runs[8];
+    assert_int_equal(map_blocks(2, 8, runs), 2);
+    assert_int_equal(runs[0].slot, 0);
+    assert_int_equal(runs[1].slot, 4);
+}
+
+static void ranks_are_written_as_people_do(void **state)
+{
+    (void)state;
+    char text[MAP_RANKS_TEXT_MAX];
+    assert_string_equal(map_ranks_text(4, 1, text), "4");
+    assert_string_equal(map_ranks_text(4, 4, text), "4-7");
+    assert_string_equal(map_ranks_text(MU_LAUNCH_RANKS_MAX - 2, 2, text), "1048574-1048575");
+}
+
+/* ---- the command line ---- */
+
+enum { ARGV_MAX = 32 };
+
+/* Splits at spaces; argv is the caller's, and so is the line, which is cut up. */
+static int split(char *line, char *argv[ARGV_MAX])
+{
+    int argc = 0;
+    for (char *word = strtok(line, " "); word != NULL; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    argv[argc] = NULL;
+    return argc;
+}
+
+static void parse(struct run_options *options, char *line, char *argv[ARGV_MAX])
+{
+    run_options_parse(options, split(line, argv), argv);
+}
+
+static void one_process_for_each_node_unless_told(void **state)
+{
+    (void)state;
+    char line[] = "run --nodes 5 prog";
+    char *argv[ARGV_MAX];
+    struct run_options options;
+    parse(&options, line, argv);
+    assert_int_equal(options.nodes, 5);
+    assert_int_equal(options.ranks, 5);
+    assert_int_equal(options.program_count, 1);
+    assert_false(options.go_on);
+    assert_int_equal(options.grace_ms, 500);
+    run_options_free(&options);
+}
+
+static void what_follows_the_program_is_its_own(void **state)
+{
+    (void)state;
+    char line[] = "run -np 3 prog -n 7 --nodes x -- --help";
+    char *argv[ARGV_MAX];
+    struct run_options options;
+    parse(&options, line, argv);
+    assert_int_equal(options.ranks, 3);
+    assert_int_equal(options.nodes, 1);
+    char **own = options.programs[0].argv;
+    const char *expected[] = {"prog", "-n", "7", "--nodes", "x", "--", "--help"};
+    for (int i = 0; i < 7; i++)
+        assert_string_equal(own[i], expected[i]);
+    assert_null(own[7]);
+    run_options_free(&options);
+}
+
+static void two_dashes_end_the_flags(void **state)
+{
+    (void)state;
+    char line[] = "run -n 2 -- -prog -x";
+    char *argv[ARGV_MAX];
+    struct run_options options;
+    parse(&options, line, argv);
+    assert_string_equal(options.programs[0].argv[0], "-prog");
+    assert_string_equal(options.programs[0].argv[1], "-x");
+    assert_null(options.programs[0].argv[2]);
+    run_options_free(&options);
+}
+
+static void several_programs_share_the_ranks(void **state)
+{
+    (void)state;
+    char line[] = "run --nodes 2 --slots 4 -n 1 -x A=1 lead a b : -n 2 -x B= -x C=3 --wdir /tmp "
+                  "work : --wdir sub -np=3 last z";
+    char *argv[ARGV_MAX], *here = getcwd(NULL, 0), sub[4096];
+    struct run_options options;
+    parse(&options, line, argv);
+    snprintf(sub, sizeof sub, "%s/sub", here);
+    assert_int_equal(options.program_count, 3);
+    assert_int_equal(options.ranks, 6);
+    const struct run_program *lead = &options.programs[0], *work = &options.programs[1],
+                             *last = &options.programs[2];
+    assert_int_equal(lead->count, 1);
+    assert_string_equal(lead->argv[2], "b");
+    assert_null(lead->argv[3]);
+    assert_string_equal(lead->envp[0], "A=1");
+    assert_null(lead->envp[1]);
+    assert_string_equal(lead->directory, here);
+    assert_int_equal(work->count, 2);
+    assert_string_equal(work->argv[0], "work");
+    assert_null(work->argv[1]);
+    assert_string_equal(work->envp[0], "B=");
+    assert_string_equal(work->envp[1], "C=3");
+    assert_null(work->envp[2]);
+    assert_string_equal(work->directory, "/tmp");
+    assert_int_equal(last->count, 3);
+    assert_string_equal(last->argv[1], "z");
+    assert_null(last->argv[2]);
+    assert_null(last->envp[0]);
+    assert_string_equal(last->directory, sub);
+    free(here);
+    run_options_free(&options);
+}
+
+/* ---- bring-up ---- */
+
+static void two_nodes_never_have_the_same_address(void **state)
+{
+    (void)state;
+    const uint64_t machines[] = {1, 62, 63, UINT64_MAX, UINT64_C(0x0123456789abcdef)};
+    for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++) {
+        uint32_t before = 0;
+        for (mu_slot slot = 0; slot < 1024; slot++) {
+            struct sockaddr_in address;
+            bring_up_address(machines[i], slot, &address);
+            uint32_t number = ntohl(address.sin_addr.s_addr);
+            assert_int_equal(number >> 24, 127);
+            assert_in_range(number >> 16 & 0xff, 1, 254); /* not where everybody else is */
+            assert_true(slot == 0 || number == before + 1);
+            before = number;
+        }
+    }
+}
+
+static void orders_are_as_documented(void **state)
+{
+    (void)state;
+    uint8_t key[MU_SEAL_KEY_BYTES];
+    struct sockaddr_in addresses[2];
+    size_t count;
+    for (size_t i = 0; i < sizeof key; i++)
+        key[i] = (uint8_t)i;
+    for (mu_slot slot = 0; slot < 2; slot++)
+        bring_up_address(UINT64_C(0x0000004c00000000), slot, &addresses[slot]);
+    char *text = bring_up_first(UINT64_C(0x4c00000000), key, 2, 1, &addresses[1], "node1", &count);
+    const char expected[] = "muster-orders 1\nmachine 0000004c00000000\n"
+                            "key 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"
+                            "size 2\nslot 1\nlisten 127.77.0.2\nname node1\n.\n";
+    assert_int_equal(count, strlen(expected));
+    assert_memory_equal(text, expected, count);
+    free(text);
+    assert_true(bring_up_listening("listening 127.77.0.1 40111", &addresses[0]));
+    assert_true(bring_up_listening("listening 127.77.0.2 65535", &addresses[1]));
+    text = bring_up_where(addresses, 2, &count);
+    const char where[] = "node 0 127.77.0.1 40111\nnode 1 127.77.0.2 65535\n.\n";
+    assert_int_equal(count, strlen(where));
+    assert_memory_equal(text, where, count);
+    free(text);
+}
+
+static void a_wrong_answer_is_refused(void **state)
+{
+    (void)state;
+    const char *wrong[] = {"",
+                           "listening",
+                           "listening 127.77.0.1",
+                           "listening 127.77.0.1 ",
+                           "listening 127.77.0.1 0",
+                           "listening 127.77.0.1 65536",
+                           "listening 127.77.0.1 -1",
+                           "listening 127.77.0.1 123456",
+                           "listening 127.77.0.1 40111 ",
+                           "listening 127.77.0.1 40111x",
+                           "listening 127.77.0.12 40111",
+                           "listening 127.77.0.3 40111",
+                           "ready"};
+    struct sockaddr_in address;
+    bring_up_address(UINT64_C(0x4c00000000), 0, &address);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        if (bring_up_listening(wrong[i], &address))
+            fail_msg("'%s' was taken", wrong[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_are_what_the_formula_says),
+        cmocka_unit_test(the_largest_job_does_not_overflow),
+        cmocka_unit_test(fewer_ranks_than_nodes_leave_nodes_out),
+        cmocka_unit_test(ranks_are_written_as_people_do),
+        cmocka_unit_test(one_process_for_each_node_unless_told),
+        cmocka_unit_test(what_follows_the_program_is_its_own),
+        cmocka_unit_test(two_dashes_end_the_flags),
+        cmocka_unit_test(several_programs_share_the_ranks),
+        cmocka_unit_test(two_nodes_never_have_the_same_address),
+        cmocka_unit_test(orders_are_as_documented),
+        cmocka_unit_test(a_wrong_answer_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
