@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/prctl.h>
 
 extern char **environ;
 
@@ -99,6 +100,9 @@ bool bench_machine_open(struct bench_machine *bench, uint32_t nodes)
         .hooks = {.owner = bench, .failed = on_failed, .lost = on_lost},
     };
     bench->machine = machine_open(&config, text);
+    /* Clients open the page of times through /proc, which a launcher that holds a key forbids; this
+     * one guards nothing but a measurement. */
+    prctl(PR_SET_DUMPABLE, 1);
     if (bench->machine == NULL) {
         fprintf(stderr, "muster bench: %s\n", text);
         return false;

@@ -40,6 +40,7 @@ static void finish_job(struct run *run)
     if (run->signal == 0)
         run_deaths_summary(run->deaths, run->said, say, run);
     job_finish(run->job);
+    run_deaths_give_up(run->deaths);
     run_deaths_close(run->deaths);
     job_free(run->job);
     run->deaths = NULL;
@@ -64,7 +65,8 @@ static void close_all(struct run *run)
 static void on_look(uv_timer_t *timer)
 {
     struct run *run = timer->data;
-    if (run->job != NULL && run->job_idle && run_deaths_settled(run->deaths))
+    if (run->job != NULL && run->job_idle &&
+        (run_deaths_settled(run->deaths) || run->output_given_up))
         finish_job(run);
     bool written = run->output_given_up || run_output_drained(run->output);
     if (!run->closing && run->job == NULL && run->machine_gone && written)
@@ -245,6 +247,9 @@ int cmd_run(int argc, char **argv)
         abort();
     run->begin_ns = uv_hrtime();
     run_options_parse(&run->options, argc, argv);
+    run->nodes_said = calloc(run->options.nodes, sizeof *run->nodes_said);
+    if (run->nodes_said == NULL)
+        abort();
     open_standard_descriptors();
     raise_descriptor_limit(&run->options);
     run_sweep_prepare();
@@ -252,6 +257,7 @@ int cmd_run(int argc, char **argv)
     run_sweep(SWEEP_MS);
     int code = run->code, number = run->signal;
     run_options_free(&run->options);
+    free(run->nodes_said);
     free(run);
     if (number != 0)
         run_signals_die(number);

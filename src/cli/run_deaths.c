@@ -140,6 +140,11 @@ void run_deaths_node_silent(struct run_deaths *deaths)
     settle_all(deaths, job_live_nodes(deaths->config.job), 0);
 }
 
+void run_deaths_give_up(struct run_deaths *deaths)
+{
+    settle_all(deaths, 0, 0);
+}
+
 /* ---- in ---- */
 
 static struct death *add(struct run_deaths *deaths, uint32_t *place, const char *how)
@@ -259,11 +264,6 @@ void run_deaths_told(struct run_deaths *deaths, const struct job_told *told, boo
         return;
     settle(deaths, death);
     look_for_settled(deaths, false);
-}
-
-uint32_t run_deaths_count(const struct run_deaths *deaths)
-{
-    return deaths->count;
 }
 
 bool run_deaths_settled(const struct run_deaths *deaths)

@@ -45,7 +45,8 @@ void run_deaths_told(struct run_deaths *deaths, const struct job_told *told, boo
 /* A node will tell nothing any more. */
 void run_deaths_node_silent(struct run_deaths *deaths);
 
-uint32_t run_deaths_count(const struct run_deaths *deaths);
+/* No more is waited for: what is open goes into the report as it is. */
+void run_deaths_give_up(struct run_deaths *deaths);
 
 /* Nothing is waited for. */
 bool run_deaths_settled(const struct run_deaths *deaths);

@@ -13,11 +13,27 @@ enum {
     BRING_UP_MS = 1000,  /* for a machine that is not ready, to end */
 };
 
+/* Who is it that keeps everybody waiting? */
+static void say_who_hangs(struct run *run)
+{
+    for (uint32_t rank = 0, size = job_size(run->job); rank < size; rank++) {
+        mu_slot node = job_node_of(run->job, rank);
+        if (job_state(run->job, rank) == JOB_ENDED || run->nodes_said[node])
+            continue;
+        run->nodes_said[node] = true;
+        run_output_say(run->output,
+                       "muster: node %u (%s) does not end its processes: it is killed\n", node,
+                       machine_name(run->machine, node));
+    }
+}
+
 static void on_deadline(uv_timer_t *timer)
 {
     struct run *run = timer->data;
     if (run->signal != 0)
         run->output_given_up = true;
+    else if (run->job != NULL)
+        say_who_hangs(run);
     if (!run->machine_gone)
         machine_end(run->machine, 0);
     run_look_soon(run);
@@ -36,6 +52,8 @@ static void set_deadline(struct run *run, uint64_t in_ms)
 void run_stop(struct run *run, uint32_t grace_ms)
 {
     run->stopping = true;
+    if (run->machine_gone)
+        return;
     if (run->job == NULL) {
         machine_end(run->machine, BRING_UP_MS);
         return;

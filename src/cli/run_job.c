@@ -81,6 +81,7 @@ static void on_job_node_lost(void *owner, mu_slot node, const char *text)
     run_deaths_node_silent(run->deaths);
     if (run->stopping)
         return;
+    run->nodes_said[node] = true;
     run_deaths_node(run->deaths, node, text, left);
     bool others = job_left(run->job) > left;
     run_output_say(run->output, "muster: node %u (%s) is lost, with its process%s %s%s\n", node,
@@ -96,14 +97,10 @@ void run_on_node_lost(void *owner, mu_slot node, const char *text)
     char ranks[RANKS_TEXT_MAX];
     if (run->deaths != NULL)
         run_deaths_node_how(run->deaths, node, text);
-    if (run->stopping || run->job_over)
-        return;
-    if (run->job == NULL || !job_hosts(run->job, node) || ranks_left(run, node, ranks) == 0) {
-        bool said = run->job != NULL && !job_hosts(run->job, node) && run->said > 0;
-        if (!said || run->options.verbose)
-            run_output_say(run->output, "muster: node %u (%s): %s\n", node,
-                           machine_name(run->machine, node), text);
-    }
+    bool to_come = run->job != NULL && ranks_left(run, node, ranks) > 0;
+    if (!run->stopping && !run->job_over && !to_come && !run->nodes_said[node])
+        run_output_say(run->output, "muster: node %u (%s): %s\n", node,
+                       machine_name(run->machine, node), text);
 }
 
 static void on_told(void *owner, const struct job_told *told)

@@ -205,6 +205,9 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
     options->nodes = (uint32_t)nodes;
     options->grace_ms = (uint32_t)grace_ms;
     options->go_on = strcmp(on_failure, "continue") == 0;
+    if (options->tag_output && options->output_dir != NULL)
+        args_fail(&command,
+                  "--tag-output is for the terminal, and --output-dir has a file for each");
     count_ranks(&command, options, slots);
 }
 

@@ -25,7 +25,8 @@ struct run {
     bool output_given_up;
     struct run_deaths *deaths; /* as long as the job */
     FILE *report;
-    uint32_t said; /* failures that were said at once */
+    uint32_t said;    /* failures that were said at once */
+    bool *nodes_said; /* of these, nodes that were lost */
     struct input *input;
     uint64_t input_room;
     bool input_asked, input_ended;

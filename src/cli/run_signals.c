@@ -27,6 +27,7 @@ void run_signals_open(struct run_signals *signals, uv_loop_t *loop,
     signals->owner = owner;
     signals->taken = taken;
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* ignored, it would take the exit codes of the daemons with it */
     for (int i = 0; i < RUN_SIGNALS; i++) {
         if (stays_ignored(numbers[i]))
             continue;

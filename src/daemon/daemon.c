@@ -293,6 +293,7 @@ static void on_lifeline(uv_poll_t *poll, int status, int events)
     if (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)))
         return; /* there is nothing to be said after the orders */
     uv_poll_stop(poll);
+    daemon->machine_ends = true;
     end(daemon, GRACE_MS);
 }
 
@@ -378,6 +379,8 @@ static void on_all_over(void *owner)
 {
     struct mu_daemon *daemon = owner;
     mu_door_close(&daemon->door);
+    /* Who goes alone takes its processes along, and the others are to know: no goodbye. */
+    mu_peers_leave(daemon->peers, daemon->machine_ends);
     mu_peers_close(daemon->peers);
     mu_jobs_close(daemon->jobs);
     mu_notify_close(daemon->notify);

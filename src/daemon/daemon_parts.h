@@ -40,6 +40,7 @@ struct mu_daemon {
     uint32_t dead; /* nodes known to be */
     bool ready_said;
     bool ending;
+    bool machine_ends; /* the lifeline has ended */
     bool fenced;
     int exit_code;
 

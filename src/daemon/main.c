@@ -4,6 +4,7 @@
 #include "daemon/log.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <getopt.h>
 #include <sched.h>
 #include <signal.h>
@@ -106,6 +107,16 @@ static void set_up_process(void)
     want_descriptors();
 }
 
+/* A daemon does little and must do it at once, however busy the node is: a job has a process on
+ * every core.  Where this is not permitted it is as everybody else.  Only this thread: the one that
+ * starts processes is there already, and they have its priority. */
+static void come_first(void)
+{
+    const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+    if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) != 0)
+        mu_tell("cannot have real-time priority: %s", strerror(errno));
+}
+
 /* Programs of different nodes on one host tell each other apart by their host's name. */
 static void take_name(const char *name)
 {
@@ -143,6 +154,7 @@ int main(int argc, char **argv)
     mu_orders_wipe(&orders, &input);
     if (daemon == NULL)
         return fail(text);
+    come_first();
 
     struct sockaddr_in here = mu_daemon_address(daemon);
     char address[INET_ADDRSTRLEN];

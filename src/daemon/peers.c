@@ -172,6 +172,8 @@ static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
     } else {
         peer->peers->broken += was_up;
     }
+    if (end->ending == MU_CONN_REFUSED)
+        again_later(peer); /* so that the core, which wants the link again, does not dial at once */
     set_down(peer, true);
     if (peer->conn != NULL || peer->over || peer->peers->left)
         return; /* what the core did about it has settled it */
@@ -182,11 +184,8 @@ static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
         declare_gone(peer);
         return;
     case MU_CONN_REFUSED:
-        if (end->code == MU_REFUSE_DEAD) {
+        if (end->code == MU_REFUSE_DEAD)
             peer->peers->hooks.fenced(peer->peers->hooks.owner, peer->slot);
-            return;
-        }
-        again_later(peer);
         return;
     case MU_CONN_CUT:
     case MU_CONN_BAD:
@@ -290,7 +289,7 @@ bool mu_peers_cut(struct mu_peers *peers, mu_slot slot, enum mu_close_reason rea
 
 /* ---- the end ---- */
 
-void mu_peers_leave(struct mu_peers *peers)
+void mu_peers_leave(struct mu_peers *peers, bool goodbye)
 {
     peers->left = true;
     for (uint32_t i = 0; i < peers->net->self.size; i++) {
@@ -298,8 +297,10 @@ void mu_peers_leave(struct mu_peers *peers)
         if (peer == NULL)
             continue;
         uv_timer_stop(&peer->timer);
-        if (peer->conn != NULL)
+        if (peer->conn != NULL && goodbye)
             mu_conn_bye(peer->conn);
+        else if (peer->conn != NULL)
+            mu_conn_drop(peer->conn);
         set_down(peer, false);
     }
 }
@@ -313,7 +314,7 @@ void mu_peers_close(struct mu_peers *peers)
 {
     if (peers == NULL)
         return;
-    mu_peers_leave(peers);
+    mu_peers_leave(peers, true);
     for (uint32_t i = 0; i < peers->net->self.size; i++)
         if (peers->slots[i] != NULL)
             uv_close((uv_handle_t *)&peers->slots[i]->timer, on_timer_closed);

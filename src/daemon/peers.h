@@ -33,8 +33,11 @@ struct mu_peers_hooks {
 struct mu_peers *mu_peers_open(struct mu_net *net, const struct sockaddr_in *addresses,
                                const struct mu_peers_hooks *hooks);
 
-/* BYE to everybody; no hook is called any more. */
-void mu_peers_leave(struct mu_peers *peers);
+/* BYE to everybody; or, without a goodbye, only cuts the connections, so that those who look for
+ * this node find nobody, once the door is shut.  No hook is called any more. */
+void mu_peers_leave(struct mu_peers *peers, bool goodbye);
+
+/* After mu_peers_leave(), or without it as after a goodbye.  NULL is fine. */
 void mu_peers_close(struct mu_peers *peers);
 
 /* A link to this peer is wanted (MU_DO_OPEN). */

@@ -260,7 +260,8 @@ static void kill_daemon(struct run *run, uint32_t which)
         if (good)
             children[daemons++] = children[i];
     }
-    if (daemons == 0 || kill(children[which % daemons], SIGKILL) != 0)
+    int number = (which >> 16) % 4 == 0 ? SIGTERM : SIGKILL; /* the others must see no difference */
+    if (daemons == 0 || kill(children[which % daemons], number) != 0)
         return;
     run->daemon[run->daemons_killed++] = children[which % daemons];
 }

@@ -42,6 +42,7 @@ refuses "9 processes do not fit" "2 nodes" "--slots 4" "8" -- --nodes 2 --slots 
 refuses "--on-failure is 'maybe'" "abort|continue" -- --on-failure maybe true
 refuses "-x is '=1'" "NAME=VALUE" -- -x =1 true
 refuses "-n needs a value" -- -n
+refuses "--tag-output" "--output-dir" -- --tag-output --output-dir files true
 run -x NO_SUCH_VARIABLE_HERE true
 expect 0 "-x of a variable that is not there"
 says "NO_SUCH_VARIABLE_HERE"

@@ -149,7 +149,7 @@ nothing_left 5 "all nodes are lost"
 
 # A node without processes of the job: no failure.
 launch --nodes 3 -n 1 -- 'until [ -e go ]; do sleep 0.02; done'
-others=$(for pid in $(ours); do [ "$(awk '/^PPid/ { print $2 }' /proc/$pid/status)" != $launcher ] || echo $pid; done)
+others=$(for pid in $(ours); do [ "$(awk '/^PPid/ { print $2 }' /proc/$pid/status 2>/dev/null)" != $launcher ] || echo $pid; done)
 kill -KILL $(echo "$others" | grep -vx "$(cat pids/daemon-0)" | head -1)
 until_true 10 grep -q 'its daemon ended: killed (signal 9)' err || complain "the loss of an idle node is not said"
 touch go
@@ -176,5 +176,13 @@ until_true 5 gone $launcher $(pids) $(daemons) || complain "a stopped daemon hol
 ended
 expect 143 "a stopped daemon"
 nothing_left 5 "a stopped daemon"
+
+launch --nodes 3 -n 3 -- '[ $MUSTER_RANK != 0 ] || { until [ -e go ]; do sleep 0.02; done; exit 3; }; '"$forever"
+kill -STOP $(cat pids/daemon-1)
+touch go
+ended
+expect 3 "a stopped daemon, and a job that is ended"
+says "muster: node 1 (node1) does not end its processes: it is killed"
+nothing_left 5 "a stopped daemon, and a job that is ended"
 
 finish

@@ -27,7 +27,7 @@ struct host {
     uint32_t gone_count;
     uint32_t fenced;
     uint64_t last_ack;
-    bool dead;
+    bool like_the_core; /* wants a link again as soon as it is down */
 };
 
 static uv_loop_t loop;
@@ -60,6 +60,8 @@ static void down(void *owner, mu_slot peer)
     assert_true(host->up[peer]);
     host->up[peer] = false;
     host->downs[peer]++;
+    if (host->like_the_core)
+        mu_peers_want(host->peers, peer);
 }
 
 static void frame(void *owner, mu_slot peer, const struct mu_frame *heard)
@@ -184,12 +186,7 @@ static void link_all(void)
 static void die(mu_slot slot)
 {
     mu_door_close(&hosts[slot].door);
-    hosts[slot].dead = true;
-    for (mu_slot peer = 0; peer < NODES; peer++)
-        if (hosts[slot].up[peer]) {
-            mu_peers_cut(hosts[slot].peers, peer, MU_CLOSE_RULE);
-            hosts[slot].up[peer] = false;
-        }
+    mu_peers_leave(hosts[slot].peers, false);
 }
 
 /* ---- tests ---- */
@@ -237,7 +234,7 @@ static void who_leaves_is_not_dead(void **state)
 {
     (void)state;
     link_all();
-    mu_peers_leave(hosts[1].peers);
+    mu_peers_leave(hosts[1].peers, true);
     mu_door_close(&hosts[1].door);
     UNTIL(hosts[0].downs[1] == 1 && hosts[2].downs[1] == 1);
     for (int i = 0; i < 50; i++)
@@ -250,6 +247,18 @@ static void who_was_declared_dead_is_told_so(void **state)
 {
     (void)state;
     link_all();
+    assert_true(mu_peers_cut(hosts[0].peers, 2, MU_CLOSE_DEAD));
+    hosts[0].up[2] = false;
+    UNTIL(hosts[2].fenced == 1);
+    assert_int_equal(hosts[2].gone_count, 0);
+}
+
+/* The core wants an edge again in the same moment; that must not drown the word. */
+static void who_wants_the_link_again_is_told_so(void **state)
+{
+    (void)state;
+    link_all();
+    hosts[2].like_the_core = true;
     assert_true(mu_peers_cut(hosts[0].peers, 2, MU_CLOSE_DEAD));
     hosts[0].up[2] = false;
     UNTIL(hosts[2].fenced == 1);
@@ -323,6 +332,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_dies_is_found_by_all, begin, finish),
         cmocka_unit_test_setup_teardown(who_leaves_is_not_dead, begin, finish),
         cmocka_unit_test_setup_teardown(who_was_declared_dead_is_told_so, begin, finish),
+        cmocka_unit_test_setup_teardown(who_wants_the_link_again_is_told_so, begin, finish),
         cmocka_unit_test_setup_teardown(silent_strangers_keep_nobody_out, begin, finish),
         cmocka_unit_test_setup_teardown(rubbish_is_counted_and_reaches_nobody, begin, finish),
         cmocka_unit_test_setup_teardown(two_who_dial_at_once_agree, begin, finish),
