@@ -23,6 +23,7 @@ struct input {
     /* under the lock */
     uint32_t wanted;
     bool answered, closing;
+    bool reading;
     /* of the thread until 'answered', then of the loop */
     uint32_t count;
     uint8_t bytes[INPUT_PIECE_MAX];
@@ -53,16 +54,37 @@ static bool wait_readable(const struct input *input)
     }
 }
 
+/* From here on the thread may hang in read(): poll() said that there is something, and another
+ * reader may be faster.  False: it is over. */
+static bool begin_reading(struct input *input)
+{
+    pthread_mutex_lock(&input->lock);
+    bool may_read = !input->closing;
+    input->reading = may_read;
+    pthread_mutex_unlock(&input->lock);
+    if (may_read)
+        thread_may_be_cancelled();
+    return may_read;
+}
+
+static void end_reading(struct input *input)
+{
+    thread_must_not_be_cancelled();
+    pthread_mutex_lock(&input->lock);
+    input->reading = false;
+    pthread_mutex_unlock(&input->lock);
+}
+
 /* SIGTTIN is blocked here: read() fails with EIO if we have just become a background job. */
 static uint32_t read_piece(struct input *input, uint32_t wanted)
 {
-    while (wait_readable(input)) {
-        thread_may_be_cancelled(); /* another reader may have been faster */
+    while (wait_readable(input) && begin_reading(input)) {
         ssize_t count = read(input->descriptor, input->bytes, wanted);
-        thread_must_not_be_cancelled();
+        int error = errno;
+        end_reading(input);
         if (count >= 0)
             return (uint32_t)count;
-        bool again = errno == EINTR || errno == EAGAIN || (errno == EIO && in_background(input));
+        bool again = error == EINTR || error == EAGAIN || (error == EIO && in_background(input));
         if (!again)
             return 0;
     }
@@ -148,10 +170,11 @@ void input_close(struct input *input)
         return;
     pthread_mutex_lock(&input->lock);
     input->closing = true;
+    bool is_reading = input->reading;
     pthread_cond_signal(&input->asked);
-    pthread_mutex_unlock(&input->lock);
     eventfd_write(input->over, 1);
-    if (thread_end(input->thread))
+    pthread_mutex_unlock(&input->lock);
+    if (thread_end(input->thread, is_reading))
         uv_close((uv_handle_t *)&input->wake, on_closed);
     else /* the thread may still look at all this */
         uv_close((uv_handle_t *)&input->wake, NULL);

@@ -48,12 +48,12 @@ struct sink {
     pthread_cond_t more; /* the thread: there is something to write, or it is over */
     /* under the lock */
     struct queue todo, finished;
+    struct block *writing; /* what is in it belongs to the thread */
     bool over;
     /* of the loop */
     size_t queued;
     bool closed;
     /* of the thread */
-    struct block *writing;
     struct failure *failures;
     size_t failure_count;
 };
@@ -151,11 +151,11 @@ static void *run(void *argument)
             pthread_cond_wait(&sink->more, &sink->lock);
         if (sink->over)
             break;
-        sink->writing = queue_take(&sink->todo);
+        struct block *block = sink->writing = queue_take(&sink->todo);
         pthread_mutex_unlock(&sink->lock);
-        write_block(sink, sink->writing);
+        write_block(sink, block);
         pthread_mutex_lock(&sink->lock);
-        queue_add(&sink->finished, sink->writing);
+        queue_add(&sink->finished, block);
         sink->writing = NULL;
         if (!sink->over)
             uv_async_send(&sink->wake);
@@ -243,9 +243,10 @@ void sink_close(struct sink *sink)
     sink->closed = true;
     pthread_mutex_lock(&sink->lock);
     sink->over = true;
+    bool is_writing = sink->writing != NULL;
     pthread_cond_signal(&sink->more);
     pthread_mutex_unlock(&sink->lock);
-    if (thread_end(sink->thread))
+    if (thread_end(sink->thread, is_writing))
         uv_close((uv_handle_t *)&sink->wake, on_closed);
     else /* the thread may still look at all this */
         uv_close((uv_handle_t *)&sink->wake, NULL);

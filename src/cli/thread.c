@@ -26,9 +26,11 @@ void thread_must_not_be_cancelled(void)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 }
 
-bool thread_end(pthread_t thread)
+bool thread_end(pthread_t thread, bool may_hang)
 {
     struct timespec until;
+    if (!may_hang)
+        return pthread_join(thread, NULL) == 0;
     pthread_cancel(thread);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += JOIN_MS * 1000000L;

@@ -13,8 +13,9 @@ int thread_start(pthread_t *thread, void *(*run)(void *argument), void *argument
 void thread_may_be_cancelled(void);
 void thread_must_not_be_cancelled(void);
 
-/* Cancels and joins it.  False: it hangs in the kernel, where nothing can reach it, and ends with
- * the process; what it uses must stay. */
-bool thread_end(pthread_t thread);
+/* Joins it.  One that may be in such a call is cancelled, and only waited for a moment.  False: it
+ * hangs in the kernel, where nothing can reach it, and ends with the process; what it uses must
+ * stay. */
+bool thread_end(pthread_t thread, bool may_hang);
 
 #endif

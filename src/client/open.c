@@ -1,6 +1,7 @@
 #include "client/handle.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,31 @@ static int join(struct muster *m, const struct place *place, struct muster_error
     return -1;
 }
 
+/* The first event would pay for every page and every symbol that is touched for the first time: 8
+ * us instead of 0.6, in each of a node's processes at once.  So one is read here that never
+ * happened. */
+static void warm_up(const struct muster *m)
+{
+    struct mu_local_message message = {
+        .type = MU_LOCAL_EVENT,
+        .event = {.serial = 1,
+                  .subject = MU_SUBJECT_PROCESS,
+                  .job = m->who.job,
+                  .rank = m->who.rank,
+                  .node = m->who.slot,
+                  .evidence = {.verdict = MU_VERDICT_DEAD,
+                               .cause = MU_CAUSE_EXIT,
+                               .seen_by = m->who.slot,
+                               .node = m->who.slot,
+                               .how = {.type = MU_EXIT_SIGNAL, .signal = SIGKILL}}},
+    };
+    struct muster_event event;
+    uint8_t bytes[MU_LOCAL_PACKET_MAX];
+    size_t count = mu_local_encode(&message, bytes);
+    if (mu_local_decode(bytes, count, &message) == NULL)
+        mu_client_event(m, &message, &event, NULL);
+}
+
 static int open_handle(struct muster **m, struct muster_error *error)
 {
     struct place place;
@@ -124,6 +150,7 @@ static int open_handle(struct muster **m, struct muster_error *error)
         free(made);
         return -1;
     }
+    warm_up(made);
     pthread_mutex_init(&made->lock, NULL); /* of the default kind: cannot fail on Linux */
     *m = made;
     return 0;

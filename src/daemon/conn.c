@@ -350,8 +350,8 @@ void mu_conn_accept(struct mu_conn *conn, uint64_t has)
 {
     size_t room = mu_seal_buffer_bytes(&conn->seal);
     conn->buffer = malloc(room);
-    if (conn->buffer == NULL) {
-        mu_conn_refuse(conn, MU_REFUSE_FULL, "no memory for one more connection");
+    if (conn->buffer == NULL) { /* the owner did not end it, so it has to hear of it */
+        end(conn, MU_CONN_UNREACHED, 0, "no memory for one more connection");
         return;
     }
     conn->accepted = true;

@@ -42,7 +42,7 @@ enum mu_conn_ending {
     MU_CONN_CUT,         /* it ended without a word */
     MU_CONN_BAD,         /* bytes that must not be: 'text' says which rule */
     MU_CONN_NOBODY,      /* of a dialler: the kernel there says that nobody listens */
-    MU_CONN_UNREACHED,   /* of a dialler: could not connect for another reason, here or between */
+    MU_CONN_UNREACHED,   /* could not be made for another reason, here or between */
 };
 
 struct mu_conn_end {
@@ -75,7 +75,8 @@ struct mu_conn *mu_conn_dial(struct mu_net *net, const struct sockaddr_in *addre
 struct mu_conn *mu_conn_take(struct mu_net *net, uv_stream_t *listener,
                              const struct mu_conn_hooks *hooks, void *owner);
 
-/* Within 'known': goes on.  'has' as in mu_seal_accept(). */
+/* Within 'known': goes on.  'has' as in mu_seal_accept().  Without memory for it 'closed' is called
+ * within the call. */
 void mu_conn_accept(struct mu_conn *conn, uint64_t has);
 
 /* Somebody else takes care of it from now on. */

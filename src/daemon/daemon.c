@@ -20,6 +20,10 @@ enum {
     EXIT_FENCED = 3,
     SEEN_EXTRA = 16384, /* deaths of one job in no order: a range for each */
     ACK_DELAY_MS = 20,
+    /* Redundant edges only matter when somebody on the way dies in these milliseconds.  Served
+     * sooner, they take the time that processes need to read the news: where nodes share cores, a
+     * third of it (docs/latency.md). */
+    REDUNDANT_WAIT_MS = 10,
 };
 
 /* ---- hooks of the core's driver: what it wants done ---- */
@@ -137,7 +141,10 @@ static void launcher_known(struct mu_conn *conn)
 static void launcher_open(struct mu_conn *conn)
 {
     struct mu_daemon *daemon = mu_conn_owner(conn);
-    mu_jobs_launcher(daemon->jobs, conn);
+    if (daemon->ending)
+        mu_conn_drop(conn); /* there may be no jobs any more to give it to */
+    else
+        mu_jobs_launcher(daemon->jobs, conn);
 }
 
 static void launcher_frame(struct mu_conn *conn, const uint8_t *bytes, size_t count)
@@ -261,6 +268,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
     mu_config_default(&core, orders->size, orders->slot);
     core.limits.seen = orders->size + SEEN_EXTRA;
     core.ack_delay_ns = ACK_DELAY_MS * UINT64_C(1000000);
+    core.redundant_wait_ns = REDUNDANT_WAIT_MS * UINT64_C(1000000);
     daemon->retain_ns = core.retain_ns;
     assert(mu_config_error(&core) == NULL);
     const struct mu_drive_hooks drive = {.owner = daemon,
@@ -327,13 +335,15 @@ struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *te
     daemon->started_ns = mu_now_ns();
     daemon->answers = config->answers;
     daemon->past_end = &daemon->past;
+    daemon->waiting_end = &daemon->waiting;
     snprintf(daemon->name, sizeof daemon->name, "%s", config->orders->name);
     if (open_parts(daemon, config, text) != NULL)
         return NULL;
     daemon->lifeline_fd = config->lifeline;
     uv_timer_init(&daemon->loop, &daemon->left_timer);
     uv_timer_init(&daemon->loop, &daemon->past_timer);
-    daemon->left_timer.data = daemon->past_timer.data = daemon;
+    uv_timer_init(&daemon->loop, &daemon->waiting_timer);
+    daemon->left_timer.data = daemon->past_timer.data = daemon->waiting_timer.data = daemon;
     return daemon;
 }
 
@@ -388,9 +398,11 @@ static void on_all_over(void *owner)
     if (failed != 0)
         mu_warn("the recording is not complete: %s", strerror(failed));
     mu_daemon_forget_past(daemon);
+    mu_daemon_forget_waiting(daemon);
     close_handle(&daemon->lifeline);
     close_handle(&daemon->left_timer);
     close_handle(&daemon->past_timer);
+    close_handle(&daemon->waiting_timer);
     for (size_t i = 0; i < sizeof daemon->signals / sizeof daemon->signals[0]; i++)
         close_handle(&daemon->signals[i]);
 }

@@ -8,21 +8,89 @@
 enum {
     LEFT_WAIT_MS = 50,
     PAST_EXTRA_MS = 5000, /* longer than the slowest copy of a notice that is still held */
+    WAITING_MS = 100,     /* between two looks whether the core has room again */
 };
+
+_Static_assert((int)MU_EVIDENCE_BYTES_MAX <= (int)MU_NEWS_BYTES_MAX, "struct mu_daemon_news");
+
+/* ---- news that the core has no room for: late, but not lost ---- */
+
+/* Returns whether the core has taken it. */
+static bool give(struct mu_daemon *daemon, const struct mu_daemon_news *news)
+{
+    if (news->is_post)
+        return mu_drive_post(daemon->drive, news->bytes, news->length);
+    struct mu_notice notice = {.id = news->id,
+                               .root = news->root,
+                               .length = news->length,
+                               .age_ns = mu_now_ns() - news->since_ns,
+                               .payload = news->bytes};
+    return mu_drive_verdict(daemon->drive, &notice);
+}
+
+/* The death of a node, for which there is always room, waits behind nothing. */
+static void give_or_keep(struct mu_daemon *daemon, struct mu_daemon_news *news)
+{
+    bool is_first = daemon->waiting == NULL || news->job == 0;
+    news->since_ns = mu_now_ns();
+    if (is_first && give(daemon, news))
+        return;
+    struct mu_daemon_news *kept = malloc(sizeof *kept);
+    if (kept == NULL)
+        abort(); /* a death would stay unknown */
+    *kept = *news;
+    kept->next = NULL;
+    *daemon->waiting_end = kept;
+    daemon->waiting_end = &kept->next;
+    if (!uv_is_active((uv_handle_t *)&daemon->waiting_timer))
+        uv_timer_start(&daemon->waiting_timer, mu_daemon_on_waiting, WAITING_MS, WAITING_MS);
+}
+
+static void drop_waiting(struct mu_daemon *daemon, struct mu_daemon_news **place)
+{
+    struct mu_daemon_news *news = *place;
+    *place = news->next;
+    if (*place == NULL)
+        daemon->waiting_end = place;
+    free(news);
+}
+
+void mu_daemon_on_waiting(uv_timer_t *timer)
+{
+    struct mu_daemon *daemon = timer->data;
+    while (daemon->waiting != NULL && give(daemon, daemon->waiting))
+        drop_waiting(daemon, &daemon->waiting);
+    if (daemon->waiting == NULL)
+        uv_timer_stop(timer);
+}
+
+static void forget_waiting_of(struct mu_daemon *daemon, uint32_t job)
+{
+    for (struct mu_daemon_news **place = &daemon->waiting; *place != NULL;)
+        if ((*place)->job == job)
+            drop_waiting(daemon, place);
+        else
+            place = &(*place)->next;
+}
+
+void mu_daemon_forget_waiting(struct mu_daemon *daemon)
+{
+    while (daemon->waiting != NULL)
+        drop_waiting(daemon, &daemon->waiting);
+}
 
 /* ---- out: what happened here ---- */
 
-static void report(struct mu_daemon *daemon, struct mu_notice_id id, mu_slot root,
+static void report(struct mu_daemon *daemon, uint32_t job, struct mu_notice_id id, mu_slot root,
                    const struct mu_evidence *evidence)
 {
-    uint8_t bytes[MU_EVIDENCE_BYTES_MAX];
+    struct mu_daemon_news news = {.job = job, .id = id, .root = root};
     struct mu_writer writer;
-    mu_writer_init(&writer, bytes, sizeof bytes);
+    mu_writer_init(&writer, news.bytes, sizeof news.bytes);
     mu_write_evidence(&writer, evidence);
     assert(!writer.full);
-    struct mu_notice notice = {
-        .id = id, .root = root, .length = (uint16_t)writer.used, .payload = bytes};
-    mu_drive_verdict(daemon->drive, &notice);
+    news.length = (uint16_t)writer.used;
+    give_or_keep(daemon, &news);
 }
 
 void mu_daemon_node_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation)
@@ -36,18 +104,18 @@ void mu_daemon_node_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarn
         .clock = daemon->clock,
     };
     /* All its neighbours see it: each goes on with its part of one tree, that of the dead. */
-    report(daemon, mu_notice_node(node, incarnation), node, &evidence);
+    report(daemon, 0, mu_notice_node(node, incarnation), node, &evidence);
 }
 
 static void flush_left(struct mu_daemon *daemon)
 {
     if (daemon->left.left.rows == 0)
         return;
-    uint8_t bytes[MU_NEWS_BYTES_MAX];
-    size_t count = mu_news_encode(&daemon->left, bytes);
+    struct mu_daemon_news news = {.is_post = true, .job = daemon->left.job};
+    news.length = (uint16_t)mu_news_encode(&daemon->left, news.bytes);
     memset(&daemon->left, 0, sizeof daemon->left);
     uv_timer_stop(&daemon->left_timer);
-    mu_drive_post(daemon->drive, bytes, (uint16_t)count);
+    give_or_keep(daemon, &news);
 }
 
 void mu_daemon_on_left(uv_timer_t *timer)
@@ -87,7 +155,7 @@ void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_e
     if (evidence->verdict == MU_VERDICT_LEFT)
         add_left(daemon, job, rank, evidence);
     else
-        report(daemon, mu_notice_process(job, 1, rank), daemon->net.self.from, evidence);
+        report(daemon, job, mu_notice_process(job, 1, rank), daemon->net.self.from, evidence);
 }
 
 const char *mu_daemon_kill(void *owner, uint32_t job, int signal)
@@ -97,8 +165,8 @@ const char *mu_daemon_kill(void *owner, uint32_t job, int signal)
     news.kill.signal = (uint8_t)signal;
     uint8_t bytes[MU_NEWS_BYTES_MAX];
     size_t count = mu_news_encode(&news, bytes);
-    mu_drive_post(daemon->drive, bytes, (uint16_t)count);
-    return NULL;
+    bool taken = mu_drive_post(daemon->drive, bytes, (uint16_t)count);
+    return taken ? NULL : "this node has no room for one more notice now";
 }
 
 /* ---- in: what everybody hears, here as elsewhere ---- */
@@ -215,6 +283,7 @@ void mu_daemon_job_over(void *owner, uint32_t job)
     mu_notify_job_over(daemon->notify, job);
     if (daemon->left.left.rows > 0 && daemon->left.job == job)
         daemon->left.left.rows = 0; /* nobody is left to hear goodbyes */
+    forget_waiting_of(daemon, job);
     struct mu_daemon_past *past = malloc(sizeof *past);
     if (past == NULL)
         return; /* it is remembered for longer than needed: no harm */

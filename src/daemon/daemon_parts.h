@@ -20,6 +20,18 @@ struct mu_daemon_past {
     struct mu_daemon_past *next;
 };
 
+/* What was seen here, and the core had no room for. */
+struct mu_daemon_news {
+    struct mu_daemon_news *next;
+    bool is_post;           /* else a verdict */
+    uint32_t job;           /* that it is about; 0: none */
+    struct mu_notice_id id; /* of a verdict; and root */
+    mu_slot root;
+    uint64_t since_ns;
+    uint16_t length;
+    uint8_t bytes[MU_NEWS_BYTES_MAX];
+};
+
 struct mu_daemon {
     uv_loop_t loop;
     struct mu_net net;
@@ -48,6 +60,9 @@ struct mu_daemon {
     struct mu_news left; /* rows 0: none wait */
     uv_timer_t left_timer;
 
+    struct mu_daemon_news *waiting, **waiting_end; /* in the order in which it was seen */
+    uv_timer_t waiting_timer;
+
     struct mu_daemon_past *past, **past_end; /* the oldest first */
     uv_timer_t past_timer;
 
@@ -74,7 +89,11 @@ const char *mu_daemon_kill(void *owner, uint32_t job, int signal);
 /* Timers. */
 void mu_daemon_on_left(uv_timer_t *timer);
 void mu_daemon_on_past(uv_timer_t *timer);
+void mu_daemon_on_waiting(uv_timer_t *timer);
+
+/* At the end. */
 void mu_daemon_forget_past(struct mu_daemon *daemon);
+void mu_daemon_forget_waiting(struct mu_daemon *daemon);
 
 /* ---- daemon_status.c: what an operator sees ---- */
 

@@ -22,6 +22,7 @@ struct mu_drive {
     struct mu_drive_hooks hooks;
     uint64_t events;
     bool in_step;
+    bool no_room; /* for what was seen here, in this step */
     bool ended;
     /* libuv's timers count milliseconds; half of one is what redundant edges wait. */
     int timer_fd;
@@ -61,6 +62,9 @@ static void carry_out(struct mu_drive *drive, const struct mu_effect *effect)
         hooks->fenced(hooks->owner, &effect->notice);
         return;
     case MU_DO_FAULT:
+        drive->no_room |= effect->peer == MU_SLOT_NONE && (effect->fault == MU_FAULT_NOTICES_FULL ||
+                                                           effect->fault == MU_FAULT_SEEN_FULL ||
+                                                           effect->fault == MU_FAULT_DEAD_FULL);
         hooks->fault(hooks->owner, effect->fault, effect->peer);
         return;
     }
@@ -174,19 +178,23 @@ void mu_drive_frame(struct mu_drive *drive, mu_slot peer, const struct mu_frame 
     step(drive, &event);
 }
 
-void mu_drive_verdict(struct mu_drive *drive, const struct mu_notice *notice)
+bool mu_drive_verdict(struct mu_drive *drive, const struct mu_notice *notice)
 {
     struct mu_event event = {.type = MU_EVENT_VERDICT};
     event.verdict.notice = notice;
+    drive->no_room = false;
     step(drive, &event);
+    return !drive->no_room;
 }
 
-void mu_drive_post(struct mu_drive *drive, const uint8_t *payload, uint16_t length)
+bool mu_drive_post(struct mu_drive *drive, const uint8_t *payload, uint16_t length)
 {
     struct mu_event event = {.type = MU_EVENT_POST};
     event.post.payload = payload;
     event.post.length = length;
+    drive->no_room = false;
     step(drive, &event);
+    return !drive->no_room;
 }
 
 void mu_drive_forget(struct mu_drive *drive, uint8_t kind, uint64_t stream)

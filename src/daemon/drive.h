@@ -35,8 +35,10 @@ void mu_drive_start(struct mu_drive *drive);
 void mu_drive_up(struct mu_drive *drive, mu_slot peer, uint32_t incarnation, uint64_t has);
 void mu_drive_down(struct mu_drive *drive, mu_slot peer);
 void mu_drive_frame(struct mu_drive *drive, mu_slot peer, const struct mu_frame *frame);
-void mu_drive_verdict(struct mu_drive *drive, const struct mu_notice *notice);
-void mu_drive_post(struct mu_drive *drive, const uint8_t *payload, uint16_t length);
+/* These two return whether it was taken: without room for one more notice it was not, a fault has
+ * said so, and nobody will hear of it unless it is tried again. */
+bool mu_drive_verdict(struct mu_drive *drive, const struct mu_notice *notice);
+bool mu_drive_post(struct mu_drive *drive, const uint8_t *payload, uint16_t length);
 void mu_drive_forget(struct mu_drive *drive, uint8_t kind, uint64_t stream);
 
 /* For handshakes: mu_node_link_has(). */

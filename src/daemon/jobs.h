@@ -42,8 +42,8 @@ struct mu_jobs_config {
 /* Starts the thread that starts processes.  Returns 0, or an errno with *jobs untouched. */
 int mu_jobs_open(const struct mu_jobs_config *config, struct mu_jobs **jobs);
 
-/* Kills what still runs, reaps it, drops the launchers' connections.  Calls no hook.  Handles of
- * the loop are closed when it runs next. */
+/* Kills what still runs, reaps it, says goodbye to launchers.  Calls no hook, and is not called
+ * within one.  Handles of the loop are closed when it runs next. */
 void mu_jobs_close(struct mu_jobs *jobs);
 
 /* A launcher has connected: the connection is accepted, and belongs to 'jobs' now.  It brings one
@@ -60,7 +60,7 @@ bool mu_jobs_kill(struct mu_jobs *jobs, uint32_t job, int signal);
 
 /* The node ends: as MU_LAUNCH_STOP for every job.  Afterwards no job is taken, and 'all_over' is
  * called once, with the owner of the hooks, when no process is left (within the call, when there is
- * none).  It may call mu_jobs_close(). */
+ * none).  It may call mu_jobs_close().  Not within a hook. */
 void mu_jobs_stop_all(struct mu_jobs *jobs, uint32_t grace_ms, void (*all_over)(void *owner));
 
 uint32_t mu_jobs_count(const struct mu_jobs *jobs);

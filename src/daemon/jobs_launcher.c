@@ -361,13 +361,15 @@ void mu_jobs_launcher(struct mu_jobs *jobs, struct mu_conn *conn)
     mu_conn_hand_over(conn, &hooks_of_conn, launcher);
 }
 
-void mu_jobs_drop_launchers(struct mu_jobs *jobs)
+void mu_jobs_leave_launchers(struct mu_jobs *jobs)
 {
     while (jobs->launchers != NULL) {
         struct mu_job_launcher *launcher = jobs->launchers;
-        if (launcher->job != NULL)
+        if (launcher->job != NULL) {
+            mu_job_tell(launcher->job);
             let_go(launcher->job);
-        mu_conn_drop(launcher->conn);
+        }
+        mu_conn_bye(launcher->conn);
         remove_launcher(launcher);
     }
 }

@@ -75,8 +75,8 @@ static void tell_later(struct mu_job *job, const struct mu_local_event *event)
     mu_writer_init(&writer, bytes, sizeof bytes);
     mu_launch_encode(&writer, &message);
     gather(job, bytes, (uint32_t)writer.used);
-    if (job->left ==
-        0) /* nobody here waits for news any more, and the launcher may be about to go */
+    /* With no process here nobody waits for news any more, and the launcher may be about to go. */
+    if (job->left == 0)
         mu_job_tell(job);
     else if (!uv_is_active((uv_handle_t *)&job->jobs->told_timer))
         uv_timer_start(&job->jobs->told_timer, mu_jobs_on_told_timer, TOLD_MS, 0);

@@ -27,7 +27,8 @@ enum mu_launch_type {
     MU_LAUNCH_STOP,    /* end it: SIGTERM, and SIGKILL after 'grace_ms' (0: at once).  From now on
                           ends are told to the launcher only: they are no failures */
     MU_LAUNCH_OVER,    /* everything has ended everywhere: forget it */
-    MU_LAUNCH_INPUT,   /* bytes for standard input of rank 0, within the credit; none: it ends */
+    MU_LAUNCH_INPUT,   /* bytes for standard input of the input rank, within the credit; none: it
+                          ends */
     MU_LAUNCH_CREDIT,  /* so many more bytes of output may come */
     /* from the daemon */
     MU_LAUNCH_STARTED = 32,

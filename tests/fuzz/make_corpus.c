@@ -3,6 +3,7 @@
  *
  *     gcc -Isrc tests/fuzz/make_corpus.c src/wire/[a-z]*.c src/core/[a-z]*.c -o build/make_corpus
  *     build/make_corpus tests/fuzz/corpus */
+#include "../unit/test_launch_random.h"
 #include "../unit/test_local_random.h"
 #include "../unit/test_wire_random.h"
 
@@ -79,6 +80,19 @@ static void make_local(int number)
         mu_write_bytes(&writer, name, strlen(name));
     }
     save("local", number, &writer);
+}
+
+/* A message of each type, jobs more often. */
+static void make_launch(int number)
+{
+    struct random r = {.state = (uint64_t)number, .slots = MU_SIZE_MAX, .small = number % 2 == 0};
+    struct random_launch memory;
+    struct mu_writer writer;
+    uint8_t type = number < LAUNCH_TYPES ? launch_types[number] : MU_LAUNCH_JOB;
+    mu_writer_init(&writer, buffer, sizeof buffer);
+    struct mu_launch_message message = random_launch(&r, type, &memory);
+    mu_launch_encode(&writer, &message);
+    save("launch", number, &writer);
 }
 
 /* ---- recordings: a node whose neighbours mostly keep to the rules ---- */
@@ -174,6 +188,7 @@ int main(int argc, char **argv)
         make_frame(number);
         make_bytes(number);
         make_local(number);
+        make_launch(number);
         make_recording(number);
     }
     return 0;

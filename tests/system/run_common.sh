@@ -2,7 +2,8 @@
 set -u
 scratch=$(mktemp -d)
 tag=muster-test-$$-$RANDOM # in the environment of all that is started here
-trap 'end_strays; rm -rf "$scratch"' EXIT
+# A child of this shell that is killed before it became something else would run it, too.
+trap '[ $BASHPID -ne $$ ] || { end_strays; rm -rf "$scratch"; }' EXIT
 cd "$scratch" || exit 1
 failed=0
 

@@ -15,7 +15,7 @@ launch() {
     mkdir pids
     local begin='echo $$ >pids/.$MUSTER_RANK; echo $PPID >pids/daemon-$MUSTER_NODE; m=${MUSTER_SOCKET%/*}; echo ${m##*/} >.m$MUSTER_RANK; mv .m$MUSTER_RANK machine; mv pids/.$MUSTER_RANK pids/$MUSTER_RANK; '
     MUSTER_TEST=$tag timeout 100 "$MUSTER" run "${flags[@]}" sh -c "$begin $2" >out 2>err &
-    until_true 30 all_there $ranks || complain "the job does not start"
+    until_true 30 all_there $ranks || { complain "the job does not start: ${flags[*]}"; finish; }
     launcher=$(awk '/^PPid/ { print $2 }' "/proc/$(cat pids/daemon-0)/status" 2>/dev/null)
     waiter=$!
 }
@@ -88,9 +88,11 @@ for script in "$forever" "$deaf"; do
 done
 
 # At any moment of the beginning.
+is_muster() { [ "$(readlink /proc/$launcher/exe)" = "$(readlink -f "$MUSTER")" ]; }
 for ((i = 0; i < 30; i++)); do
     MUSTER_TEST=$tag "$MUSTER" run --nodes 4 -n 4 sleep 100 >out 2>err &
     launcher=$!
+    until_true 5 is_muster || complain "it does not start"
     sleep 0.00$((i / 10))$((i % 10))
     signal=TERM
     [ $((i % 3)) -ne 1 ] || signal=HUP # not INT: a shell's background job ignores that until it says otherwise
@@ -127,7 +129,7 @@ kill -KILL $(cat pids/daemon-2)
 ended
 expect 255 "a lost node"
 says "muster: node 2 (node2) is lost, with its processes 4-5; ending the job (--on-failure continue goes on)" \
-    "muster: node 2 (node2) was lost: its daemon ended: killed (signal 9)." "3 of 3 other nodes told their processes"
+    "muster: node 2 (node2) was lost: its " "3 of 3 other nodes told their processes"
 grep -q '^{"job":1,"kind":"node","processes":2,"node":2,' report || complain "the report of a lost node: $(cat report)"
 nothing_left 5 "a lost node"
 

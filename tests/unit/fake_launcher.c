@@ -9,7 +9,7 @@
 
 enum { WATCHDOG_MS = 40000, CREDIT = 1 << 20 };
 
-struct fake_daemon fake;
+struct fake_host fake;
 
 static const uint8_t key[MU_SEAL_KEY_BYTES] = "a key for tests: thirty-two byte";
 static const char *const nothing[] = {NULL};

@@ -21,7 +21,6 @@ enum {
     FAKE_SIZE = 3,
     FAKE_RANKS_MAX = 256,
     FAKE_PROCESSES = 300, /* that the daemon takes at once */
-    FAKE_JOBS_MAX = 16,
 };
 
 #define FAKE_SOCKET "muster/0/00000000000000aa/1"
@@ -60,7 +59,7 @@ struct fake_launcher {
 };
 
 /* What the daemon's owner heard. */
-struct fake_daemon {
+struct fake_host {
     uv_loop_t loop;
     struct mu_net net, launcher_net;
     struct mu_door door;
@@ -74,7 +73,7 @@ struct fake_daemon {
     bool barked;
 };
 
-extern struct fake_daemon fake;
+extern struct fake_host fake;
 
 /* For cmocka's setup and teardown: opens and closes all.  Afterwards there is no child, no open
  * connection, and no descriptor more than before. */

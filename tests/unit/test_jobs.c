@@ -3,8 +3,10 @@
 #include "fake_launcher.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -153,6 +155,42 @@ static void test_programs_that_do_not_start(void **state)
     assert_string_equal(launcher->ranks[2].evidence.path, "/nonexistent");
     assert_int_equal(launcher->started, 1);
     assert_int_equal(fake.ended, 3);
+    finish(launcher);
+}
+
+static int open_descriptors(void)
+{
+    int count = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+/* Who cannot have its pipes is not started, and says why; the others are. */
+static void test_too_few_descriptors(void **state)
+{
+    (void)state;
+    struct rlimit before, few;
+    struct fake_launcher *launcher = fake_connect();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = (rlim_t)open_descriptors() + 20;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    fake_start(launcher, 30, "read line; echo done", true);
+    FAKE_UNTIL(launcher->started + launcher->ended >= 30);
+    fake_input(launcher, "go\n", 3);
+    FAKE_UNTIL(fake_complete(launcher) && launcher->ended == 30);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    uint32_t refused = 0;
+    for (uint32_t rank = 0; rank < 30; rank++) {
+        if (launcher->ranks[rank].starts == 1) {
+            fake_expect_text(launcher, rank, 1, "done\n");
+            continue;
+        }
+        expect_ended(launcher, rank, MU_EXIT_NOT_STARTED, EMFILE);
+        refused++;
+    }
+    assert_true(refused > 0 && refused < 30);
     finish(launcher);
 }
 
@@ -308,6 +346,19 @@ static void test_input_that_nobody_reads(void **state)
     FAKE_UNTIL(fake_complete(launcher));
     fake_input(launcher, bytes, sizeof bytes); /* to one that is gone */
     FAKE_UNTIL(launcher->input_credit == 64 * 1024);
+    finish(launcher);
+}
+
+static void test_input_for_one_that_does_not_start(void **state)
+{
+    (void)state;
+    static const char *const missing[] = {"/nonexistent/program", NULL};
+    struct fake_launcher *launcher = fake_connect();
+    fake_start_argv(launcher, 1, missing, true);
+    FAKE_UNTIL(launcher->input_credit > 0);
+    fake_input(launcher, "lost", 4);
+    FAKE_UNTIL(fake_complete(launcher) && launcher->input_credit == 64 * 1024);
+    fake_input(launcher, NULL, 0);
     finish(launcher);
 }
 
@@ -671,9 +722,11 @@ static void test_news_is_told(void **state)
         .age_ns = 1,
         .evidence = {.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_REFUSED, .node = 2},
     };
+    uint64_t frames = fake.net.frames_out;
     mu_jobs_told(fake.jobs, &event);
     mu_jobs_told(fake.jobs, &left);
     mu_jobs_told(fake.jobs, &node);
+    assert_int_equal(fake.net.frames_out, frames); /* not now: news first */
     FAKE_UNTIL(launcher->told_count == 2 && other->told_count == 1);
     assert_false(launcher->told[0].told.is_node);
     assert_int_equal(launcher->told[0].told.rank, 7);
@@ -692,8 +745,10 @@ static void test_news_is_told(void **state)
     FAKE_UNTIL(launcher->ended == 2 && launcher->told_count == 62);
     assert_int_equal(launcher->told[2].told.rank, 0);
     assert_int_equal(launcher->told[61].told.rank, 59);
-    /* Nobody is left who could be kept waiting by it. */
+    /* Nobody is left who could be kept waiting by it: it goes at once. */
+    frames = fake.net.frames_out;
     mu_jobs_told(fake.jobs, &event);
+    assert_int_equal(fake.net.frames_out, frames + 1);
     fake_over(launcher);
     FAKE_UNTIL(fake.over == 1 && launcher->told_count == 63);
     fake_launcher_free(launcher);
@@ -709,6 +764,7 @@ int main(void)
         TEST(test_environment),
         TEST(test_nothing_here),
         TEST(test_programs_that_do_not_start),
+        TEST(test_too_few_descriptors),
         TEST(test_many_processes),
         TEST(test_much_output_through_little_credit),
         TEST(test_killed_while_writing),
@@ -717,6 +773,7 @@ int main(void)
         TEST(test_output_that_closes_early),
         TEST(test_input_comes_back),
         TEST(test_input_that_nobody_reads),
+        TEST(test_input_for_one_that_does_not_start),
         TEST(test_input_that_waits),
         TEST(test_signals),
         TEST(test_signal_while_starting),

@@ -1,4 +1,6 @@
 /* The messages between a launcher and the daemons: docs/launch.md. */
+#include "test_launch_random.h"
+
 #include "wire/launch.h"
 
 #include <setjmp.h>
@@ -187,6 +189,21 @@ static void test_every_type_comes_back(void **state)
     for (int i = 0; i < EXAMPLES; i++) {
         struct mu_launch_message message = example(i);
         assert_null(refusal(bytes, encode(bytes, sizeof bytes, &message)));
+    }
+}
+
+static void test_random_messages_come_back(void **state)
+{
+    (void)state;
+    struct random r = {.state = 1, .slots = MU_SIZE_MAX};
+    struct random_launch memory;
+    for (int i = 0; i < 20000; i++) {
+        r.small = i % 2 == 0;
+        struct mu_launch_message message =
+            random_launch(&r, launch_types[i % LAUNCH_TYPES], &memory);
+        const char *error = refusal(bytes, encode(bytes, sizeof bytes, &message));
+        if (error != NULL)
+            fail_msg("message %d of type %u: %s", i, message.type, error);
     }
 }
 
@@ -522,6 +539,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_type_comes_back),
+        cmocka_unit_test(test_random_messages_come_back),
         cmocka_unit_test(test_a_job_comes_back),
         cmocka_unit_test(test_news_of_a_death_come_back),
         cmocka_unit_test(test_the_bytes_of_output),
