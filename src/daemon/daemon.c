@@ -19,11 +19,9 @@ enum {
     GRACE_MS = 500, /* between SIGTERM and SIGKILL, when the machine ends */
     EXIT_FENCED = 3,
     SEEN_EXTRA = 16384, /* deaths of one job in no order: a range for each */
-    ACK_DELAY_MS = 20,
-    /* Redundant edges only matter when somebody on the way dies in these milliseconds.  Served
-     * sooner, they take the time that processes need to read the news: where nodes share cores, a
-     * third of it (docs/latency.md). */
-    REDUNDANT_WAIT_MS = 10,
+    ACK_DELAY_MS = 100, /* rings are long; half of one owed is acknowledged at once */
+    REDUNDANT_WAIT_MS = 1,
+    REDUNDANT_WAIT_MS_MAX = 100,
 };
 
 /* ---- hooks of the core's driver: what it wants done ---- */
@@ -231,6 +229,17 @@ static const char *say(char *text, const char *what, int error)
     return text;
 }
 
+/* Redundant edges only matter when somebody on the way dies in these milliseconds.  Where nodes
+ * share the cores of one host they take the time that processes need to read the news, half as much
+ * again with 64 nodes on two cores (docs/latency.md): so there they wait for as long as all of it
+ * takes. */
+static uint64_t redundant_wait_ms(const struct mu_orders *orders)
+{
+    bool one_host = ntohl(orders->listen.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+    uint64_t wait_ms = REDUNDANT_WAIT_MS * (one_host ? (uint64_t)orders->size : 1);
+    return wait_ms < REDUNDANT_WAIT_MS_MAX ? wait_ms : REDUNDANT_WAIT_MS_MAX;
+}
+
 /* NULL, or what failed; what is open then stays open: the process ends. */
 static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_config *config,
                               char *text)
@@ -268,7 +277,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
     mu_config_default(&core, orders->size, orders->slot);
     core.limits.seen = orders->size + SEEN_EXTRA;
     core.ack_delay_ns = ACK_DELAY_MS * UINT64_C(1000000);
-    core.redundant_wait_ns = REDUNDANT_WAIT_MS * UINT64_C(1000000);
+    core.redundant_wait_ns = redundant_wait_ms(orders) * UINT64_C(1000000);
     daemon->retain_ns = core.retain_ns;
     assert(mu_config_error(&core) == NULL);
     const struct mu_drive_hooks drive = {.owner = daemon,
