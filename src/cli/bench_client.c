@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -120,6 +121,7 @@ int cmd_bench_client(int argc, char **argv)
     if (bench == 0)
         args_fail(&command, "no --bench");
 
+    prctl(PR_SET_NAME, "bench-client"); /* for who profiles it */
     struct client client = {0};
     struct muster_error error;
     uint32_t wrong = 0;

@@ -92,12 +92,13 @@ static void print(const struct bench_rig *rig, uint64_t reps, int64_t missed, do
 int cmd_bench_floor(int argc, char **argv)
 {
     uint64_t nodes = 64, procs = 12, reps = 30, seed = 1;
-    bool json = false;
+    bool json = false, plain = false;
     const struct arg args[] = {
         {"nodes", ARG_NUMBER, &nodes, 1, BENCH_RELAYS_MAX, "N", "relays (64)"},
         {"procs", ARG_NUMBER, &procs, 1, BENCH_CLIENTS_MAX, "P", "clients of each (12)"},
         {"reps", ARG_NUMBER, &reps, 1, 100000, "R", "how often (30)"},
         {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: where it begins (1)"},
+        {"plain-relays", ARG_FLAG, &plain, 0, 0, NULL, BENCH_PLAIN_HELP},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
     const struct command command = {
@@ -110,6 +111,7 @@ int cmd_bench_floor(int argc, char **argv)
     static struct bench_rig rig;
     rig.nodes = (uint32_t)nodes;
     rig.procs = (uint32_t)procs;
+    rig.plain_relays = plain;
     rig.pass_ms = pass_ms;
     double *last_ms = calloc(reps, sizeof *last_ms);
     if (last_ms == NULL || bench_rig_make(&rig) != 0 || !start_clients(&rig)) {

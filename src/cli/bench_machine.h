@@ -36,6 +36,10 @@ bool bench_machine_start(struct bench_machine *bench, uint32_t procs, uint32_t v
 /* Kills them, and waits until the daemons have forgotten them. */
 bool bench_machine_stop(struct bench_machine *bench);
 
+/* Waits until every daemon has said when it told its clients, so that nothing of the death is on
+ * its way any more.  Gives up after a while: a daemon that says nothing has no figure. */
+bool bench_machine_reported(struct bench_machine *bench);
+
 /* Lets a millisecond pass on the loop; 'bench' is a bench_machine.  False: something broke. */
 bool bench_machine_pass_ms(void *bench);
 

@@ -28,7 +28,7 @@ struct procfail {
     struct rows rows;
     double *pss_kib; /* of each daemon */
     struct bench_stages stages;
-    bool with_stages;
+    bool with_stages, with_each;
     uint64_t missed, wrong;
 };
 
@@ -94,6 +94,15 @@ static void weigh_daemons(struct procfail *p)
         p->pss_kib[i] = bench_pss_kib(machine_daemon(p->machine.machine, i));
 }
 
+/* In seconds of CLOCK_MONOTONIC, as perf has them with --clockid: to cut a profile out. */
+static void tell_each(const struct procfail *p, const char *what, const struct bench_sample *sample)
+{
+    double from_s = (double)sample->from_ns / 1e9;
+    if (p->with_each)
+        fprintf(stderr, "%s %.6f %.6f %.3f ms\n", what, from_s, from_s + sample->last_ms / 1e3,
+                sample->last_ms);
+}
+
 /* Both measurements, with processes that are new, so that each has the same number of survivors
  * whatever died before. */
 static bool measure_pair(struct procfail *p, size_t rep)
@@ -104,11 +113,15 @@ static bool measure_pair(struct procfail *p, size_t rep)
     bench_page_reset(p->rig.page, victim);
     if (!bench_machine_start(&p->machine, p->rig.procs, victim) || !bench_rig_ready(&p->rig))
         return false;
-    bool is_ok = death_first ? bench_rig_death(&p->rig, &death) && bench_rig_floor(&p->rig, &floor)
-                             : bench_rig_floor(&p->rig, &floor) && bench_rig_death(&p->rig, &death);
-    if (!is_ok)
+    if (!death_first && !bench_rig_floor(&p->rig, &floor))
+        return false;
+    if (!bench_rig_death(&p->rig, &death) || !bench_machine_reported(&p->machine))
+        return false;
+    if (death_first && !bench_rig_floor(&p->rig, &floor))
         return false;
     keep(p, rep, &death, &floor);
+    tell_each(p, "death", &death);
+    tell_each(p, "bare", &floor);
     if (rep + 1 == p->reps)
         weigh_daemons(p);
     if (!bench_machine_stop(&p->machine))
@@ -152,9 +165,20 @@ static struct result result_of(struct procfail *p)
     return result;
 }
 
+/* Daemons guard a key, so that only root may look at them. */
+static json_t *pss_json(const struct bench_figures *pss)
+{
+    if (pss->median == 0)
+        return json_null();
+    json_t *object = json_object();
+    json_object_set_new(object, "median", json_real(pss->median));
+    json_object_set_new(object, "max", json_real(pss->max));
+    return object;
+}
+
 static void print_json(struct procfail *p, const struct result *result)
 {
-    json_t *object = json_object(), *pss = json_object();
+    json_t *object = json_object();
     json_object_set_new(object, "bench", json_string("procfail"));
     json_object_set_new(object, "nodes", json_integer(p->rig.nodes));
     json_object_set_new(object, "procs", json_integer(p->rig.procs));
@@ -167,9 +191,7 @@ static void print_json(struct procfail *p, const struct result *result)
     json_object_set_new(object, "ratio", json_real(result->ratio));
     json_object_set_new(object, "missed", json_integer((json_int_t)p->missed));
     json_object_set_new(object, "false", json_integer((json_int_t)p->wrong));
-    json_object_set_new(pss, "median", json_real(result->pss.median));
-    json_object_set_new(pss, "max", json_real(result->pss.max));
-    json_object_set_new(object, "pss_kib", pss);
+    json_object_set_new(object, "pss_kib", pss_json(&result->pss));
     if (p->with_stages)
         json_object_set_new(object, "stages", bench_stages_json(&p->stages));
     output_json(object);
@@ -192,9 +214,11 @@ static void print_words(struct procfail *p, const struct result *result)
     print_row("kill -> told by the last daemon", &result->daemons);
     print_row(last, &result->all_told);
     print_row("bare sockets: sent -> read by the last of them", &result->bare);
-    printf("  ratio %.3f, missed %llu, false %llu; a daemon takes %.0f KiB (at most %.0f)\n",
-           result->ratio, (unsigned long long)p->missed, (unsigned long long)p->wrong,
-           result->pss.median, result->pss.max);
+    printf("  ratio %.3f, missed %llu, false %llu\n", result->ratio, (unsigned long long)p->missed,
+           (unsigned long long)p->wrong);
+    if (result->pss.median > 0)
+        printf("  a daemon takes %.0f KiB of memory, at most %.0f (Pss)\n", result->pss.median,
+               result->pss.max);
     if (p->with_stages)
         bench_stages_print(&p->stages);
 }
@@ -214,13 +238,15 @@ static const char about[] =
 int cmd_bench_procfail(int argc, char **argv)
 {
     uint64_t nodes = 64, procs = 12, reps = 30, seed = 1;
-    bool json = false, stages = false;
+    bool json = false, stages = false, each = false, plain = false;
     const struct arg args[] = {
         {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "N", "nodes, a daemon on each (64)"},
         {"procs", ARG_NUMBER, &procs, 1, BENCH_CLIENTS_MAX, "P", "processes on each node (12)"},
         {"reps", ARG_NUMBER, &reps, 1, 10000, "R", "how often (30)"},
         {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: victims and order (1)"},
         {"stages", ARG_FLAG, &stages, 0, 0, NULL, "say where the time goes"},
+        {"each", ARG_FLAG, &each, 0, 0, NULL, "say of each from when to when, to standard error"},
+        {"plain-relays", ARG_FLAG, &plain, 0, 0, NULL, BENCH_PLAIN_HELP},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
     const struct command command = {"muster bench procfail", about, NULL, args,
@@ -232,11 +258,13 @@ int cmd_bench_procfail(int argc, char **argv)
     static struct procfail p;
     p.rig.nodes = (uint32_t)nodes;
     p.rig.procs = (uint32_t)procs;
+    p.rig.plain_relays = plain;
     p.rig.pass_ms = bench_machine_pass_ms;
     p.rig.owner = &p.machine;
     p.seed = seed;
     p.reps = reps;
     p.with_stages = stages;
+    p.with_each = each;
     sim_random_init(&p.random, seed);
     /* Relays first: what is forked later would hold the daemons' lifelines open. */
     if (!make(&p) || bench_rig_make(&p.rig) != 0) {

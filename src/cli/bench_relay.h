@@ -8,6 +8,7 @@
 #ifndef MU_CLI_BENCH_RELAY_H
 #define MU_CLI_BENCH_RELAY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -33,9 +34,10 @@ struct bench_relays {
     int posts[BENCH_RELAYS_MAX]; /* one socket to each relay */
 };
 
-/* Starts them, connected to each other, and gives them the page for their clients.  They die with
- * the calling thread.  Returns 0; or -1 with errno: then all that is left to do is to exit. */
-int bench_relays_start(struct bench_relays *relays, uint32_t nodes, int page_fd);
+/* Starts them, connected to each other, and gives them the page for their clients.  'is_first':
+ * with real-time priority where that is permitted, as daemons have it.  They die with the calling
+ * thread.  Returns 0; or -1 with errno: then all that is left to do is to exit. */
+int bench_relays_start(struct bench_relays *relays, uint32_t nodes, int page_fd, bool is_first);
 
 /* Ends and reaps them. */
 void bench_relays_stop(struct bench_relays *relays);

@@ -11,7 +11,7 @@ int bench_rig_make(struct bench_rig *rig)
     int page_fd = bench_page_make(bench_rig_size(rig), &rig->page);
     if (page_fd < 0)
         return -1;
-    int made = bench_relays_start(&rig->relays, rig->nodes, page_fd);
+    int made = bench_relays_start(&rig->relays, rig->nodes, page_fd, !rig->plain_relays);
     int error = errno;
     close(page_fd);
     errno = error;

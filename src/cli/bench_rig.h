@@ -15,6 +15,7 @@ enum {
 
 struct bench_rig {
     uint32_t nodes, procs;
+    bool plain_relays; /* without the priority that daemons have */
     struct bench_page *page;
     struct bench_relays relays;
     /* Lets a millisecond pass, in which the bench does what it has to do besides.  False: there is
@@ -28,6 +29,9 @@ struct bench_sample {
     double last_ms;   /* until the last survivor had read it; BENCH_WAIT_MS when one never did */
     uint32_t missed;  /* survivors that never did */
 };
+
+/* Of 'muster bench' commands that have relays. */
+#define BENCH_PLAIN_HELP "relays have no real-time priority, though daemons have it if permitted"
 
 /* Makes the page and starts the relays.  Returns 0, or -1 with errno: then exit. */
 int bench_rig_make(struct bench_rig *rig);

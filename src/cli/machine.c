@@ -320,6 +320,12 @@ struct machine *machine_open(const struct machine_config *config, char text[MACH
     return machine;
 }
 
+void machine_kill(struct machine *machine, mu_slot node)
+{
+    if (machine->nodes[node].started)
+        child_signal(&machine->nodes[node].child, SIGKILL);
+}
+
 void machine_forget_key(struct machine *machine)
 {
     sodium_memzero(machine->key, sizeof machine->key);

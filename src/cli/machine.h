@@ -64,6 +64,10 @@ void machine_end(struct machine *machine, uint32_t patience_ms);
 /* After 'gone', or after it as the last thing in that hook.  Wipes the key.  NULL is fine. */
 void machine_free(struct machine *machine);
 
+/* Kills the daemon of a node, and with it what it runs: its neighbours find it dead, and tell all.
+ * Without effect when it has ended. */
+void machine_kill(struct machine *machine, mu_slot node);
+
 /* No further job can be started: the key is wiped.  After the last job is 'connected' (job.h). */
 void machine_forget_key(struct machine *machine);
 

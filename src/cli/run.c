@@ -60,6 +60,7 @@ static void close_all(struct run *run)
     uv_close((uv_handle_t *)&run->timeout, NULL);
     uv_close((uv_handle_t *)&run->late_stop, NULL);
     uv_close((uv_handle_t *)&run->deadline, NULL);
+    uv_close((uv_handle_t *)&run->orphans, NULL);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -200,7 +201,8 @@ static bool prepare_machine(struct run *run)
 
 static void prepare_timers(struct run *run)
 {
-    uv_timer_t *timers[] = {&run->look, &run->timeout, &run->late_stop, &run->deadline};
+    uv_timer_t *timers[] = {&run->look, &run->timeout, &run->late_stop, &run->deadline,
+                            &run->orphans};
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++) {
         uv_timer_init(&run->loop, timers[i]);
         timers[i]->data = run;

@@ -2,12 +2,13 @@
 #include "cli/run_parts.h"
 
 #include "cli/map.h"
+#include "cli/run_sweep.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { RANKS_TEXT_MAX = 256 };
+enum { RANKS_TEXT_MAX = 256, SWEEP_MS = 10, SWEEPS_MAX = 200 };
 
 extern char **environ;
 
@@ -78,6 +79,9 @@ static void on_job_node_lost(void *owner, mu_slot node, const char *text)
     struct run *run = owner;
     char ranks[RANKS_TEXT_MAX];
     uint32_t left = ranks_left(run, node, ranks);
+    /* Its daemon may be alive, and only our connection lost.  To us it is dead, so it has to be for
+     * everybody. */
+    machine_kill(run->machine, node);
     run_deaths_node_silent(run->deaths);
     if (run->stopping)
         return;
@@ -90,11 +94,20 @@ static void on_job_node_lost(void *owner, mu_slot node, const char *text)
     failed(run, mu_exit_kind_shell_code(&(struct mu_exit_kind){.type = MU_EXIT_UNKNOWN}));
 }
 
+static void on_orphans(uv_timer_t *timer)
+{
+    struct run *run = timer->data;
+    if (run->machine_gone || run_sweep_lost(run->machine) == 0 || ++run->sweeps == SWEEPS_MAX)
+        uv_timer_stop(timer);
+}
+
 /* The daemon of a node has ended.  When it hosts processes, their connection says the rest. */
 void run_on_node_lost(void *owner, mu_slot node, const char *text)
 {
     struct run *run = owner;
     char ranks[RANKS_TEXT_MAX];
+    run->sweeps = 0;
+    uv_timer_start(&run->orphans, on_orphans, 0, SWEEP_MS);
     if (run->deaths != NULL)
         run_deaths_node_how(run->deaths, node, text);
     bool to_come = run->job != NULL && ranks_left(run, node, ranks) > 0;

@@ -32,6 +32,8 @@ struct run {
     bool input_asked, input_ended;
     struct run_signals signals;
     uv_timer_t look, timeout, late_stop, deadline;
+    uv_timer_t orphans; /* runs while a lost node may have left some */
+    uint32_t sweeps;
     uint64_t deadline_ms; /* 0: none */
     uint64_t begin_ns;
     int code; /* of the exit */

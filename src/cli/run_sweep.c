@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "cli/run_sweep.h"
 
+#include "daemon/orphans.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -19,6 +21,27 @@
 void run_sweep_prepare(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    pid_t left = *(const pid_t *)a, right = *(const pid_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+uint32_t run_sweep_lost(const struct machine *machine)
+{
+    uint32_t nodes = machine_nodes(machine), count = 0;
+    pid_t *daemons = calloc(nodes, sizeof *daemons);
+    if (daemons == NULL)
+        abort();
+    for (uint32_t i = 0; i < nodes; i++)
+        if (machine_alive(machine, i))
+            daemons[count++] = machine_daemon(machine, i);
+    qsort(daemons, count, sizeof *daemons, compare_pids);
+    uint32_t found = mu_orphans_sweep(daemons, count, true);
+    free(daemons);
+    return found;
 }
 
 /* -1: there is no such process. */

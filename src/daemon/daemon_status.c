@@ -14,7 +14,9 @@ void mu_daemon_node(void *owner, struct mu_local_node *node)
     node->incarnation = daemon->net.self.incarnation;
     node->pid = (uint32_t)getpid();
     node->links_up = mu_peers_up(daemon->peers);
-    node->links_wanted = mu_peers_wanted(daemon->peers);
+    node->links_wanted = mu_peers_wanted(daemon->peers); /* by this side; others may want more */
+    if (node->links_wanted < node->links_up)
+        node->links_wanted = node->links_up;
     node->dead = daemon->dead;
     node->jobs = mu_jobs_count(daemon->jobs);
     node->processes = mu_jobs_processes(daemon->jobs);

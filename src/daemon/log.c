@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char log_name[64] = "?";
@@ -13,6 +14,11 @@ void mu_log_open(const char *name, bool verbose)
 {
     snprintf(log_name, sizeof log_name, "%s", name);
     log_verbose = verbose;
+    /* A file never blocks, and opened once more it would be written to at a place of our own, over
+     * which whoever shares it writes. */
+    struct stat status;
+    if (fstat(STDERR_FILENO, &status) == 0 && S_ISREG(status.st_mode))
+        return;
     /* Opened once more, it can be told not to block without telling whoever shares it: a terminal
      * that stands still must not hold up a daemon.  A socket cannot, and stays as it is. */
     int own = open("/proc/self/fd/2", O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);

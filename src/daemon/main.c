@@ -104,7 +104,6 @@ static void set_up_process(void)
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_DUMPABLE, 0); /* the key is in memory: no core file, no look from outside */
     setsid();                  /* Ctrl-C at the terminal is for who started us */
-    want_descriptors();
 }
 
 /* A daemon does little and must do it at once, however busy the node is: a job has a process on
@@ -154,6 +153,7 @@ int main(int argc, char **argv)
     mu_orders_wipe(&orders, &input);
     if (daemon == NULL)
         return fail(text);
+    want_descriptors(); /* for us: programs keep the limit that the spawner has seen */
     come_first();
 
     struct sockaddr_in here = mu_daemon_address(daemon);

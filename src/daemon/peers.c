@@ -7,6 +7,7 @@
 enum {
     AGAIN_MS_MIN = 1,    /* a daemon that dies closes its connections one by one, in no order */
     AGAIN_MS_MAX = 1000, /* between two attempts */
+    REFUSED_MS = 100,    /* what broke a rule, or did not fit, will hardly be better at once */
     GIVE_WAY_MS = 500,   /* the higher slot lets the lower one dial first */
 };
 
@@ -104,6 +105,13 @@ static void again_later(struct peer *peer)
     peer->again_ms = peer->again_ms * 2 < AGAIN_MS_MAX ? peer->again_ms * 2 : AGAIN_MS_MAX;
 }
 
+static void again_after_refusal(struct peer *peer)
+{
+    if (peer->again_ms < REFUSED_MS)
+        peer->again_ms = REFUSED_MS;
+    again_later(peer);
+}
+
 static void dial(struct peer *peer)
 {
     struct mu_peers *peers = peer->peers;
@@ -148,8 +156,8 @@ static void on_frame(struct mu_conn *conn, const uint8_t *bytes, size_t count)
     mu_conn_refuse(conn, MU_REFUSE_FORMAT,
                    result.error == MU_WIRE_OK ? "a HELLO or a last word in the middle"
                                               : mu_wire_text(result, text, sizeof text));
+    again_after_refusal(peer); /* first, so that the core, which wants it again, does not dial */
     set_down(peer, true);
-    again_later(peer);
 }
 
 static void declare_gone(struct peer *peer)
@@ -173,7 +181,7 @@ static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
         peer->peers->broken += was_up;
     }
     if (end->ending == MU_CONN_REFUSED)
-        again_later(peer); /* so that the core, which wants the link again, does not dial at once */
+        again_after_refusal(peer); /* so that the core, which wants it again, does not dial */
     set_down(peer, true);
     if (peer->conn != NULL || peer->over || peer->peers->left)
         return; /* what the core did about it has settled it */
@@ -282,7 +290,7 @@ bool mu_peers_cut(struct mu_peers *peers, mu_slot slot, enum mu_close_reason rea
         uv_timer_stop(&peer->timer);
         want(peer, false);
     } else {
-        again_later(peer);
+        again_after_refusal(peer);
     }
     return was_up;
 }

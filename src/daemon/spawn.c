@@ -48,7 +48,8 @@ struct mu_spawner {
     struct mu_spawn_result *ring;
     int event_fd;
     int null_fd;
-    uint8_t *stack; /* of the process that is being made; the lowest page is a guard */
+    struct rlimit64 files; /* RLIMIT_NOFILE when it was opened: that of programs */
+    uint8_t *stack;        /* of the process that is being made; the lowest page is a guard */
     size_t stack_bytes;
 };
 
@@ -72,6 +73,7 @@ static void start_process(struct mu_spawner *spawner, struct mu_spawn_result *re
         .spec = result->spec,
         .daemon = getpid(),
         .null_fd = spawner->null_fd,
+        .files = &spawner->files,
     };
     int flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD;
     int pidfd = -1;
@@ -169,6 +171,8 @@ static int open_parts(struct mu_spawner *spawner)
     spawner->ring = calloc(spawner->capacity, sizeof *spawner->ring);
     if (!spawner->ring)
         return ENOMEM;
+    if (getrlimit64(RLIMIT_NOFILE, &spawner->files) != 0)
+        return errno;
     spawner->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (spawner->event_fd < 0)
         return errno;
@@ -202,7 +206,13 @@ int mu_spawner_open(uint32_t capacity, struct mu_spawner **spawner)
     made->capacity = capacity;
     made->event_fd = -1;
     made->null_fd = -1;
-    pthread_mutex_init(&made->lock, NULL);
+    /* The loop may have real-time priority, and this thread has not: whoever holds the lock while
+     * the other one waits is to get on with it. */
+    pthread_mutexattr_t inherit;
+    pthread_mutexattr_init(&inherit);
+    pthread_mutexattr_setprotocol(&inherit, PTHREAD_PRIO_INHERIT);
+    pthread_mutex_init(&made->lock, &inherit);
+    pthread_mutexattr_destroy(&inherit);
     pthread_cond_init(&made->more, NULL);
     int error = open_parts(made);
     if (error != 0) {

@@ -28,7 +28,8 @@
 enum { MU_SPAWN_NULL = -1 };
 
 /* One process to be.  All signals begin at their default and unblocked; every descriptor but these
- * three is closed; limits (of core files too), umask and scheduling are the spawner's. */
+ * three is closed; limits (of core files too), umask and scheduling are the spawner's, but how many
+ * files may be open is what it was when the spawner was opened. */
 struct mu_spawn_spec {
     const char *const *argv; /* argv[0]: without a slash it is looked for in envp's PATH */
     const char *const *envp; /* all of its environment: nothing of the daemon's comes along */

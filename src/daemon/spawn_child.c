@@ -140,6 +140,13 @@ IN_CHILD static int change_directory(struct mu_spawn_child *child)
     return 0;
 }
 
+/* The daemon may have raised its own: a program that uses select() must not have numbers above 1023
+ * because of that.  It only ever goes down, which cannot fail. */
+IN_CHILD static void limit_files(const struct mu_spawn_child *child)
+{
+    syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, child->files, NULL);
+}
+
 /* Signals were blocked until here: a handler of the daemon's must never run in this process, which
  * shares its memory. */
 IN_CHILD static int reset_signals(struct mu_spawn_child *child)
@@ -248,8 +255,10 @@ IN_CHILD int mu_spawn_child_run(void *arg)
 {
     struct mu_spawn_child *child = arg;
     if (die_with_daemon(child) == 0 && lead_group(child) == 0 && set_stdio(child) == 0 &&
-        close_others(child) == 0 && change_directory(child) == 0 && reset_signals(child) == 0)
+        close_others(child) == 0 && change_directory(child) == 0 && reset_signals(child) == 0) {
+        limit_files(child);
         exec_program(child);
+    }
     for (;;)
         syscall(SYS_exit_group, 127);
 }

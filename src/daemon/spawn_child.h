@@ -6,12 +6,15 @@
 
 #include "daemon/spawn.h"
 
+#include <sys/resource.h>
+
 enum { MU_SPAWN_STACK_BYTES = 64 * 1024 };
 
 struct mu_spawn_child {
     const struct mu_spawn_spec *spec; /* in */
     pid_t daemon;                     /* in: who must still be the parent */
     int null_fd;                      /* in: /dev/null, open */
+    const struct rlimit64 *files;     /* in: RLIMIT_NOFILE, as the program is to have it */
     enum mu_start_step step;          /* out: where it is, or was */
     int error;                        /* out: errno of that step; 0: none failed */
 };

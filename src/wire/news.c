@@ -3,7 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
-enum { SIGNAL_MAX = 64 };
+enum {
+    SIGNAL_MAX = 64,
+    RANKS_MAX = 1 << 20, /* of a job: what one payload makes a daemon do is bounded */
+};
 
 size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MAX])
 {
@@ -42,7 +45,7 @@ static bool read_left(struct mu_reader *reader, struct mu_news *news)
         return false;
     for (uint32_t i = 0; i < news->left.rows; i++) {
         uint32_t first = mu_read_u32(reader), count = mu_read_u32(reader);
-        if (count < 1 || first > UINT32_MAX - count)
+        if (count < 1 || first >= RANKS_MAX || count > RANKS_MAX - first)
             return false;
         news->left.row[i].first = first;
         news->left.row[i].count = count;

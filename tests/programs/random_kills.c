@@ -1,7 +1,7 @@
 /* Runs a job many times and kills what it is made of at random moments: processes, daemons, the
  * launcher; while it starts, runs and ends.
  *
- *     random_kills MUSTER ROLL FOLDER SEED RUNS
+ *     random_kills MUSTER ROLL FOLDER SEED RUNS [CLEAN_MS]
  *
  * After each run: the launcher has ended in time; nothing is left of it (a process that has this
  * run's mark in its environment, an abstract socket); nobody was told of one death twice; and every
@@ -30,7 +30,6 @@ enum {
     KILLS_MAX = 4,
     CHILDREN_MAX = 4096,
     END_MS = 10000,  /* for a run to end once it is told to */
-    CLEAN_MS = 2000, /* for everything to be gone after the launcher is */
     TOLD_MS = 10000, /* for the last survivor to have heard */
 };
 
@@ -61,6 +60,7 @@ struct run {
 };
 
 static uint64_t random_state;
+static uint64_t clean_ms = 2000; /* for everything to be gone after the launcher is */
 
 static uint32_t draw(uint32_t below)
 {
@@ -377,7 +377,7 @@ static int check_notes(const struct run *run)
 
 static int check_nothing_left(const struct run *run)
 {
-    uint64_t until = now_ms() + CLEAN_MS;
+    uint64_t until = now_ms() + clean_ms;
     pid_t left;
     while ((left = find_left(run)) != 0 && now_ms() < until)
         pause_us(5000);
@@ -447,12 +447,14 @@ static void remove_folder(const char *folder)
 
 int main(int argc, char **argv)
 {
-    if (argc != 6) {
-        fprintf(stderr, "usage: random_kills MUSTER ROLL FOLDER SEED RUNS\n");
+    if (argc != 6 && argc != 7) {
+        fprintf(stderr, "usage: random_kills MUSTER ROLL FOLDER SEED RUNS [CLEAN_MS]\n");
         return 2;
     }
     uint64_t seed = strtoull(argv[4], NULL, 10);
     uint32_t runs = (uint32_t)atoi(argv[5]);
+    if (argc == 7)
+        clean_ms = strtoull(argv[6], NULL, 10);
     uint32_t processes = 0, daemons = 0, launchers = 0;
     printf("seed %llu, %u runs\n", (unsigned long long)seed, runs);
     for (uint32_t i = 0; i < runs; i++) {

@@ -91,7 +91,8 @@ for size in "4 2" "1 2" "2 1" "5 3"; do
     is missed 0
     is false 0
     positive detect_ms.median detect_ms.p99 detect_ms.max all_told_ms.median all_told_ms.p99 all_told_ms.max \
-        bare_ms.median bare_ms.p99 bare_ms.max ratio pss_kib.median pss_kib.max
+        bare_ms.median bare_ms.p99 bare_ms.max ratio
+    if [ "$(id -u)" -eq 0 ]; then positive pss_kib.median pss_kib.max; else is pss_kib None; fi
 done
 
 run procfail --nodes 4 --procs 2 --reps 2 --stages --json

@@ -99,7 +99,7 @@ static void start(uint32_t nodes)
     struct bench_page *page;
     int page_fd = bench_page_make(nodes * PROCS, &page);
     assert_true(page_fd >= 0);
-    assert_int_equal(bench_relays_start(&relays, nodes, page_fd), 0);
+    assert_int_equal(bench_relays_start(&relays, nodes, page_fd, false), 0);
     for (uint32_t rank = 0; rank < nodes * PROCS; rank++) {
         int theirs = -1;
         clients[rank] = bench_relay_connect((uint32_t)getpid(), rank / PROCS, rank, &theirs);
