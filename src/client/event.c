@@ -1,6 +1,7 @@
 /* What the daemon says, in the words of muster.h; and errors. */
 #define _GNU_SOURCE
 #include "client/handle.h"
+#include "wire/words.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -67,19 +68,22 @@ static uint64_t age_ns(const struct mu_local_event *told)
 
 static void write_text(struct muster_event *event, const struct mu_evidence *evidence)
 {
-    char *text = event->text;
-    size_t room = sizeof event->text;
-    int used =
-        event->type == MUSTER_EVENT_PROCESS
-            ? snprintf(text, room, "process %" PRIu32 " on node %" PRIu32, event->rank, event->node)
-            : snprintf(text, room, "node %" PRIu32, event->node);
+    struct mu_words words = mu_words_in(event->text, sizeof event->text);
+    if (event->type == MUSTER_EVENT_PROCESS) {
+        mu_words_put(&words, "process ");
+        mu_words_number(&words, event->rank);
+        mu_words_put(&words, " on ");
+    }
+    mu_words_put(&words, "node ");
+    mu_words_number(&words, event->node);
     if (event->verdict == MUSTER_LEFT) {
-        snprintf(text + used, room - (size_t)used, " has left");
+        mu_words_put(&words, " has left");
         return;
     }
-    used +=
-        snprintf(text + used, room - (size_t)used, " is %s: ", muster_verdict_word(event->verdict));
-    mu_evidence_text(evidence, text + used, room - (size_t)used);
+    mu_words_put(&words, " is ");
+    mu_words_put(&words, mu_verdict_word(event->verdict));
+    mu_words_put(&words, ": ");
+    mu_evidence_text(evidence, words.at, words.room);
 }
 
 static int check(const struct muster *m, const struct mu_local_event *told,

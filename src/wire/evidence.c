@@ -1,5 +1,7 @@
 #include "wire/evidence.h"
 
+#include "wire/words.h"
+
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -183,15 +185,16 @@ void mu_evidence_path(struct mu_evidence *evidence, const char *path)
 
 const char *mu_evidence_text(const struct mu_evidence *evidence, char *text, size_t room)
 {
+    struct mu_words words = mu_words_in(text, room);
     switch ((enum mu_cause)evidence->cause) {
     case MU_CAUSE_EXIT:
         return mu_exit_kind_text(&evidence->how, evidence->path[0] != '\0' ? evidence->path : NULL,
                                  text, room);
     case MU_CAUSE_NODE_LOST:
-        snprintf(text, room, "its node was lost");
+        mu_words_put(&words, "its node was lost");
         return text;
     case MU_CAUSE_REFUSED:
-        snprintf(text, room, "its connection closed and a new one was refused");
+        mu_words_put(&words, "its connection closed and a new one was refused");
         return text;
     }
     abort();

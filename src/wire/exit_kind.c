@@ -1,9 +1,10 @@
 #define _GNU_SOURCE
 #include "wire/exit_kind.h"
 
+#include "wire/words.h"
+
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,44 +167,60 @@ static const char *step_words(enum mu_start_step step)
     abort();
 }
 
-static void start_text(const struct mu_exit_kind *kind, const char *path, char *text, size_t room)
+static void put_start(struct mu_words *words, const struct mu_exit_kind *kind, const char *path)
 {
     /* No setlocale() in the daemon, so these are the plain English words. */
     char buffer[128];
-    const char *error = strerror_r(kind->error, buffer, sizeof buffer);
-    snprintf(text, room, "could not start: %s%s%s%s", path ? path : "", path ? ": " : "",
-             step_words(kind->step), error);
+    mu_words_put(words, "could not start: ");
+    if (path) {
+        mu_words_put(words, path);
+        mu_words_put(words, ": ");
+    }
+    mu_words_put(words, step_words(kind->step));
+    mu_words_put(words, strerror_r(kind->error, buffer, sizeof buffer));
 }
 
-static void signal_text(const struct mu_exit_kind *kind, char *text, size_t room)
+static void put_signal(struct mu_words *words, const struct mu_exit_kind *kind)
 {
-    const char *core = kind->core_dumped ? ", core dumped" : "";
-    const char *words = mu_signal_words(kind->signal);
-    if (words)
-        snprintf(text, room, "%s (signal %d)%s", words, kind->signal, core);
-    else if (kind->signal >= SIGRTMIN && kind->signal <= SIGRTMAX)
-        snprintf(text, room, "real-time signal %d (signal %d)%s", kind->signal - SIGRTMIN,
-                 kind->signal, core);
-    else
-        snprintf(text, room, "signal %d%s", kind->signal, core);
+    const char *name = mu_signal_words(kind->signal);
+    bool real_time = !name && kind->signal >= SIGRTMIN && kind->signal <= SIGRTMAX;
+    if (real_time) {
+        mu_words_put(words, "real-time signal ");
+        mu_words_number(words, kind->signal - SIGRTMIN);
+    }
+    if (name || real_time) {
+        mu_words_put(words, name ? name : "");
+        mu_words_put(words, " (signal ");
+        mu_words_number(words, kind->signal);
+        mu_words_put(words, ")");
+    } else {
+        mu_words_put(words, "signal ");
+        mu_words_number(words, kind->signal);
+    }
+    if (kind->core_dumped)
+        mu_words_put(words, ", core dumped");
 }
 
 const char *mu_exit_kind_text(const struct mu_exit_kind *kind, const char *path, char *text,
                               size_t room)
 {
+    struct mu_words words = mu_words_in(text, room);
     switch (kind->type) {
     case MU_EXIT_LEFT:
     case MU_EXIT_CODE:
-        snprintf(text, room, "exit code %d", kind->code);
+        mu_words_put(&words, "exit code ");
+        mu_words_number(&words, kind->code);
         return text;
     case MU_EXIT_SIGNAL:
-        signal_text(kind, text, room);
+        put_signal(&words, kind);
         return text;
     case MU_EXIT_NOT_STARTED:
-        start_text(kind, path, text, room);
+        put_start(&words, kind, path);
         return text;
     case MU_EXIT_UNKNOWN:
-        snprintf(text, room, "ended, but somebody else took its status (errno %d)", kind->error);
+        mu_words_put(&words, "ended, but somebody else took its status (errno ");
+        mu_words_number(&words, kind->error);
+        mu_words_put(&words, ")");
         return text;
     }
     abort();
