@@ -98,10 +98,8 @@ static void end_bad(struct mu_conn *conn)
     struct mu_seal_result result = mu_seal_result(&conn->seal);
     enum mu_seal_class class = mu_seal_class(result.error);
     char text[MU_SEAL_TEXT_MAX];
-    /* What comes after our own last word counts for nothing.  A member that dies is no offence: the
-     * connections that broke are counted by who had them. */
-    if (conn->hooks != NULL && !(conn->accepted && result.error == MU_SEAL_CUT))
-        conn->net->bad[class]++;
+    if (conn->hooks != NULL)
+        conn->net->bad[class]++; /* what comes after our own last word counts for nothing */
     end(conn, result.error == MU_SEAL_CUT ? MU_CONN_CUT : MU_CONN_BAD, 0,
         mu_seal_text(result, text, sizeof text));
 }
