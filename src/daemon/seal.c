@@ -268,25 +268,45 @@ static enum mu_seal_event peer_known(struct mu_seal *seal)
     return MU_SEAL_BAD;
 }
 
+/* Reads a CALL or an ANSWER: its tag first, and nothing else before that is right. */
+static struct mu_seal_result hear(struct mu_seal *seal, enum mu_seal_step step,
+                                  struct mu_seal_said *said)
+{
+    bool call = step == MU_SEAL_STEP_CALL;
+    if (!mu_seal_tag_is_right(seal->shake, step, seal->key))
+        return (struct mu_seal_result){.error = call ? MU_SEAL_CALL_TAG : MU_SEAL_ANSWER_TAG};
+    *said = mu_seal_read_said(seal->shake, step);
+    struct mu_seal_result result = check_said(seal, said);
+    if (result.error != MU_SEAL_OK)
+        return result;
+    seal->peer = said->hello;
+    seal->peer_version = said->version;
+    return result;
+}
+
+/* Both CALL and ANSWER are there: the keys of this connection.  False: a key of small order. */
+static bool derive(struct mu_seal *seal, const struct mu_seal_said *said)
+{
+    bool good = mu_seal_derive(&seal->secret.keys, seal->key, seal->secret.ephemeral,
+                               said->ephemeral, seal->shake);
+    if (good)
+        sodium_memzero(seal->secret.ephemeral, sizeof seal->secret.ephemeral);
+    return good; /* else all secrets are wiped by who fails */
+}
+
 static enum mu_seal_event on_call(struct mu_seal *seal)
 {
-    if (!mu_seal_tag_is_right(seal->shake, MU_SEAL_STEP_CALL, seal->key))
-        return fail(seal, MU_SEAL_CALL_TAG, 0, 0);
-    struct mu_seal_said said = mu_seal_read_said(seal->shake, MU_SEAL_STEP_CALL);
-    struct mu_seal_result result = check_said(seal, &said);
+    struct mu_seal_said said;
+    struct mu_seal_result result = hear(seal, MU_SEAL_STEP_CALL, &said);
     if (result.error != MU_SEAL_OK)
         return fail_with(seal, result);
-    seal->peer = said.hello;
-    seal->peer_version = said.version;
     seal->kind = said.kind;
     seal->self.to = said.hello.from;
 
     mu_seal_write_said(seal->shake, MU_SEAL_STEP_ANSWER, seal->key, seal->kind, &seal->self,
                        seal->secret.ephemeral);
-    if (!mu_seal_derive(&seal->secret.keys, seal->key, seal->secret.ephemeral, said.ephemeral,
-                        seal->shake))
+    if (!derive(seal, &said))
         return fail(seal, MU_SEAL_WEAK_KEY, 0, 0);
-    sodium_memzero(seal->secret.ephemeral, sizeof seal->secret.ephemeral);
     memcpy(out_room(seal, MU_SEAL_CALL), seal->shake + MU_SEAL_CALL, MU_SEAL_CALL);
     wait_for(seal, MU_SEAL_WAIT_CONFIRM, MU_SEAL_HEAD);
     return MU_SEAL_MORE;
@@ -294,19 +314,12 @@ static enum mu_seal_event on_call(struct mu_seal *seal)
 
 static enum mu_seal_event on_answer(struct mu_seal *seal)
 {
-    if (!mu_seal_tag_is_right(seal->shake, MU_SEAL_STEP_ANSWER, seal->key))
-        return fail(seal, MU_SEAL_ANSWER_TAG, 0, 0);
-    struct mu_seal_said said = mu_seal_read_said(seal->shake, MU_SEAL_STEP_ANSWER);
-    struct mu_seal_result result = check_said(seal, &said);
+    struct mu_seal_said said;
+    struct mu_seal_result result = hear(seal, MU_SEAL_STEP_ANSWER, &said);
     if (result.error != MU_SEAL_OK)
         return fail_with(seal, result);
-    seal->peer = said.hello;
-    seal->peer_version = said.version;
-
-    if (!mu_seal_derive(&seal->secret.keys, seal->key, seal->secret.ephemeral, said.ephemeral,
-                        seal->shake))
+    if (!derive(seal, &said))
         return fail(seal, MU_SEAL_WEAK_KEY, 0, 0);
-    sodium_memzero(seal->secret.ephemeral, sizeof seal->secret.ephemeral);
     mu_seal_write_confirm(out_room(seal, MU_SEAL_CONFIRM), &seal->secret.keys);
     sodium_memzero(seal->secret.keys.confirm, sizeof seal->secret.keys.confirm);
     return peer_known(seal);
