@@ -47,7 +47,7 @@ struct sink {
     pthread_mutex_t lock;
     pthread_cond_t more; /* the thread: there is something to write, or it is over */
     /* under the lock */
-    struct queue todo, finished;
+    struct queue waiting, finished;
     struct block *writing; /* what is in it belongs to the thread */
     bool over;
     /* of the loop */
@@ -147,11 +147,11 @@ static void *run(void *argument)
     thread_must_not_be_cancelled();
     pthread_mutex_lock(&sink->lock);
     for (;;) {
-        while (sink->todo.first == NULL && !sink->over)
+        while (sink->waiting.first == NULL && !sink->over)
             pthread_cond_wait(&sink->more, &sink->lock);
         if (sink->over)
             break;
-        struct block *block = sink->writing = queue_take(&sink->todo);
+        struct block *block = sink->writing = queue_take(&sink->waiting);
         pthread_mutex_unlock(&sink->lock);
         write_block(sink, block);
         pthread_mutex_lock(&sink->lock);
@@ -169,7 +169,7 @@ static void *run(void *argument)
 static void on_closed(uv_handle_t *handle)
 {
     struct sink *sink = handle->data;
-    for (struct block *block; (block = queue_take(&sink->todo)) != NULL;)
+    for (struct block *block; (block = queue_take(&sink->waiting)) != NULL;)
         block_free(block);
     for (struct block *block; (block = queue_take(&sink->finished)) != NULL;)
         block_free(block);
@@ -216,7 +216,7 @@ int sink_open(uv_loop_t *loop, const struct sink_hooks *hooks, struct sink **res
     if (sink == NULL)
         return ENOMEM;
     sink->hooks = *hooks;
-    queue_init(&sink->todo);
+    queue_init(&sink->waiting);
     queue_init(&sink->finished);
     pthread_mutex_init(&sink->lock, NULL);
     pthread_cond_init(&sink->more, NULL);
@@ -260,7 +260,7 @@ static struct block *block_new(struct sink *sink, uint32_t target, size_t room)
     memset(block, 0, sizeof *block);
     block->target = target;
     block->room = room;
-    queue_add(&sink->todo, block);
+    queue_add(&sink->waiting, block);
     return block;
 }
 
@@ -278,9 +278,9 @@ static size_t room_for(const struct block *before, uint32_t target, size_t count
 /* The last block of the queue, or NULL. */
 static struct block *last(const struct sink *sink)
 {
-    if (sink->todo.first == NULL)
+    if (sink->waiting.first == NULL)
         return NULL;
-    return (struct block *)((char *)sink->todo.end - offsetof(struct block, next));
+    return (struct block *)((char *)sink->waiting.end - offsetof(struct block, next));
 }
 
 void sink_write(struct sink *sink, uint32_t target, const void *bytes, size_t count)

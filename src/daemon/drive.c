@@ -77,11 +77,9 @@ static void step_once(struct mu_drive *drive, struct mu_event *event)
     drive->in_step = true;
     drive->events++;
     event->now_ns = mu_now_ns();
-    if (drive->recorder != NULL)
-        mu_recorder_event(drive->recorder, event);
     mu_node_step(drive->node, event, &drive->update);
     if (drive->recorder != NULL)
-        mu_recorder_update(drive->recorder, event, &drive->update);
+        mu_recorder_step(drive->recorder, event, &drive->update);
     for (uint32_t i = 0; i < drive->update.count; i++)
         carry_out(drive, &drive->update.effects[i]);
     drive->in_step = false;

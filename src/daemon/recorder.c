@@ -10,15 +10,16 @@
 struct mu_recorder {
     FILE *file;
     int error; /* the first one: what follows would be a recording with a hole */
-    struct mu_record_state state;
-    struct mu_fingerprint digest;
-    uint8_t bytes[MU_RECORD_MAX];
+    struct mu_recording recording;
 };
 
-static void put(struct mu_recorder *recorder, const struct mu_writer *writer)
+/* The core gets no event that cannot be recorded: 'made' is an invariant. */
+static void put(struct mu_recorder *recorder, bool made)
 {
+    const struct mu_recording *piece = &recorder->recording;
+    assert(made);
     if (recorder->error == 0 &&
-        fwrite(writer->bytes, 1, writer->used, recorder->file) != writer->used)
+        fwrite(piece->bytes, 1, piece->count, recorder->file) != piece->count)
         recorder->error = errno;
 }
 
@@ -35,38 +36,19 @@ struct mu_recorder *mu_recorder_open(const char *path, const struct mu_config *c
         return NULL;
     }
     recorder->file = file;
-    struct mu_writer writer;
-    mu_writer_init(&writer, recorder->bytes, sizeof recorder->bytes);
-    struct mu_record_result result = mu_record_encode_header(&writer, config);
-    assert(result.error == MU_RECORD_OK);
-    put(recorder, &writer);
-    mu_record_digest_start(&recorder->digest, config);
+    put(recorder, mu_recording_start(&recorder->recording, config));
     return recorder;
 }
 
-void mu_recorder_event(struct mu_recorder *recorder, const struct mu_event *event)
+void mu_recorder_step(struct mu_recorder *recorder, const struct mu_event *event,
+                      const struct mu_update *update)
 {
-    struct mu_writer writer;
-    mu_writer_init(&writer, recorder->bytes, sizeof recorder->bytes);
-    struct mu_record_result result = mu_record_encode_event(&recorder->state, &writer, event);
-    assert(result.error == MU_RECORD_OK);
-    put(recorder, &writer);
-}
-
-void mu_recorder_update(struct mu_recorder *recorder, const struct mu_event *event,
-                        const struct mu_update *update)
-{
-    mu_record_digest_step(&recorder->digest, event, update);
+    put(recorder, mu_recording_step(&recorder->recording, event, update));
 }
 
 int mu_recorder_close(struct mu_recorder *recorder)
 {
-    struct mu_writer writer;
-    mu_writer_init(&writer, recorder->bytes, sizeof recorder->bytes);
-    struct mu_record_result result =
-        mu_record_encode_end(&recorder->state, &writer, &recorder->digest);
-    assert(result.error == MU_RECORD_OK);
-    put(recorder, &writer);
+    put(recorder, mu_recording_end(&recorder->recording));
     if (fclose(recorder->file) != 0 && recorder->error == 0)
         recorder->error = errno;
     int error = recorder->error;

@@ -2,17 +2,16 @@
 #ifndef MU_DAEMON_RECORDER_H
 #define MU_DAEMON_RECORDER_H
 
-#include "wire/record.h"
+#include "wire/recording.h"
 
 struct mu_recorder;
 
 /* A new file, which only its owner can read; one that is there is an error.  NULL with errno. */
 struct mu_recorder *mu_recorder_open(const char *path, const struct mu_config *config);
 
-/* Before the step: the event.  After it: what came of it. */
-void mu_recorder_event(struct mu_recorder *recorder, const struct mu_event *event);
-void mu_recorder_update(struct mu_recorder *recorder, const struct mu_event *event,
-                        const struct mu_update *update);
+/* One step: the event, and what came of it. */
+void mu_recorder_step(struct mu_recorder *recorder, const struct mu_event *event,
+                      const struct mu_update *update);
 
 /* Writes the end.  Returns 0, or the errno of what could not be written on the way. */
 int mu_recorder_close(struct mu_recorder *recorder);

@@ -12,44 +12,33 @@ enum { REPLAY_BYTES_MAX = 1 << 30 }; /* a file must not ask for all memory there
 
 /* ---- writing ---- */
 
-static void write_out(struct sim_recorder *recorder, const struct mu_writer *writer,
-                      struct mu_record_result result)
+static void write_out(struct sim_recorder *recorder, bool made)
 {
-    if (result.error != MU_RECORD_OK ||
-        fwrite(recorder->scratch, 1, writer->used, recorder->to) != writer->used)
+    const struct mu_recording *piece = recorder->recording;
+    if (!made || fwrite(piece->bytes, 1, piece->count, recorder->to) != piece->count)
         recorder->failed = true;
 }
 
 bool sim_record_start(struct sim_recorder *recorder, FILE *to, const struct mu_config *config)
 {
     *recorder = (struct sim_recorder){.to = to, .node = config->self};
-    recorder->scratch = sim_calloc(1, MU_RECORD_MAX);
-    mu_record_digest_start(&recorder->digest, config);
-    struct mu_writer writer;
-    mu_writer_init(&writer, recorder->scratch, MU_RECORD_MAX);
-    write_out(recorder, &writer, mu_record_encode_header(&writer, config));
+    recorder->recording = sim_calloc(1, sizeof *recorder->recording);
+    write_out(recorder, mu_recording_start(recorder->recording, config));
     return !recorder->failed;
 }
 
 void sim_record_step(struct sim_recorder *recorder, mu_slot node, const struct mu_event *event,
                      const struct mu_update *update)
 {
-    if (node != recorder->node)
-        return;
-    struct mu_writer writer;
-    mu_writer_init(&writer, recorder->scratch, MU_RECORD_MAX);
-    write_out(recorder, &writer, mu_record_encode_event(&recorder->state, &writer, event));
-    mu_record_digest_step(&recorder->digest, event, update);
+    if (node == recorder->node)
+        write_out(recorder, mu_recording_step(recorder->recording, event, update));
 }
 
 bool sim_record_end(struct sim_recorder *recorder)
 {
-    struct mu_writer writer;
-    mu_writer_init(&writer, recorder->scratch, MU_RECORD_MAX);
-    write_out(recorder, &writer,
-              mu_record_encode_end(&recorder->state, &writer, &recorder->digest));
-    free(recorder->scratch);
-    recorder->scratch = NULL;
+    write_out(recorder, mu_recording_end(recorder->recording));
+    free(recorder->recording);
+    recorder->recording = NULL;
     return !recorder->failed && fflush(recorder->to) == 0;
 }
 

@@ -3,7 +3,7 @@
 #define MU_SIM_RECORD_H
 
 #include "core/event.h"
-#include "wire/record.h"
+#include "wire/recording.h"
 
 #include <stdio.h>
 
@@ -11,10 +11,8 @@
 struct sim_recorder {
     FILE *to;
     mu_slot node;
-    struct mu_record_state state;
-    struct mu_fingerprint digest;
-    uint8_t *scratch; /* MU_RECORD_MAX bytes */
-    bool failed;      /* the file could not be written */
+    struct mu_recording *recording;
+    bool failed; /* the file could not be written */
 };
 
 /* 'to' stays the caller's.  False when it cannot be written. */
