@@ -1,7 +1,8 @@
 /* What 'muster bench' starts on every node: waits for the death of the victim through libmuster and
  * for the message of its relay, and writes down when it read which.
  *
- * Both come to a descriptor of the same poll(); what differs is who reads it. */
+ * It knows which of the two is measured first, so it waits for each in the one call that reads it,
+ * as a program would: muster_next() and recv(). */
 #include "cli/args.h"
 #include "cli/bench_page.h"
 #include "cli/bench_relay.h"
@@ -9,7 +10,6 @@
 #include "muster.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +22,7 @@ struct client {
     int relay;
     struct bench_page *page;
     struct bench_slot *slot;
+    uint32_t rank;
 };
 
 static _Noreturn void fail(const char *what, const char *why)
@@ -46,22 +47,24 @@ static void note_event(struct client *c, const struct muster_event *event, uint6
     atomic_fetch_add(&c->page->told, 1);
 }
 
-static void on_muster(struct client *c)
+static void read_event(struct client *c)
 {
     struct muster_event event;
     struct muster_error error;
-    int got = muster_next(c->muster, &event, MUSTER_NOW, &error);
+    int got = muster_next(c->muster, &event, MUSTER_FOREVER, &error);
     uint64_t now_ns = bench_now_ns();
     if (got < 0)
         fail("muster_next", error.text);
-    if (got > 0)
-        note_event(c, &event, now_ns);
+    note_event(c, &event, now_ns);
 }
 
-static void on_relay(struct client *c)
+static void read_message(struct client *c)
 {
     uint8_t bytes[BENCH_MESSAGE_BYTES];
-    ssize_t count = recv(c->relay, bytes, sizeof bytes, 0);
+    ssize_t count;
+    do
+        count = recv(c->relay, bytes, sizeof bytes, 0);
+    while (count < 0 && errno == EINTR);
     uint64_t now_ns = bench_now_ns();
     if (count <= 0)
         exit(0); /* the bench is over */
@@ -70,37 +73,49 @@ static void on_relay(struct client *c)
     atomic_fetch_add(&c->page->bare, 1);
 }
 
-static _Noreturn void loop(struct client *c)
+static void read_death(struct client *c)
 {
-    struct pollfd fds[2] = {
-        {.fd = c->relay, .events = POLLIN},
-        {.fd = c->muster == NULL ? -1 : muster_fd(c->muster), .events = POLLIN}};
-    for (;;) {
-        if (poll(fds, 2, -1) < 0)
-            continue; /* a signal */
-        if (fds[0].revents != 0)
-            on_relay(c);
-        if (fds[1].revents != 0)
-            on_muster(c);
-    }
+    while (c->slot->told == 0)
+        read_event(c);
 }
 
-/* Up to here everything is history; a new job has none, so what it has is wrong.  Read as news is,
- * so that this path is warm, too. */
+/* What is killed holds nothing open but what any program has: or relays would wake up. */
+static _Noreturn void be_victim(struct client *c)
+{
+    close(c->relay);
+    for (;;)
+        read_event(c);
+}
+
+static _Noreturn void loop(struct client *c)
+{
+    read_message(c); /* it only warms up */
+    if (c->muster == NULL)
+        for (;;)
+            read_message(c);
+    if (c->rank == c->page->victim)
+        be_victim(c);
+    if (!c->page->death_first)
+        read_message(c);
+    read_death(c);
+    if (c->page->death_first)
+        read_message(c);
+    for (;;)
+        read_event(c); /* there should be none */
+}
+
+/* Up to here everything is history; a new job has none, so what it has is wrong. */
 static uint32_t read_history(struct muster *muster)
 {
-    struct pollfd fd = {.fd = muster_fd(muster), .events = POLLIN};
     struct muster_event event = {0};
     struct muster_error error;
     uint32_t count = 0;
     for (;;) {
-        poll(&fd, 1, -1);
-        int got = muster_next(muster, &event, MUSTER_NOW, &error);
-        if (got < 0)
+        if (muster_next(muster, &event, MUSTER_FOREVER, &error) < 0)
             fail("muster_next", error.text);
-        if (got > 0 && event.type == MUSTER_EVENT_CAUGHT_UP)
+        if (event.type == MUSTER_EVENT_CAUGHT_UP)
             return count;
-        count += (uint32_t)got;
+        count++;
     }
 }
 
@@ -139,6 +154,7 @@ int cmd_bench_client(int argc, char **argv)
     if (rank >= client.page->size)
         args_fail(&command, "rank %llu is not below the size, %u", (unsigned long long)rank,
                   client.page->size);
+    client.rank = (uint32_t)rank;
     client.slot = &client.page->slots[rank];
     client.slot->pid = (uint32_t)getpid();
     client.slot->node = (uint32_t)node;

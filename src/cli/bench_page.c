@@ -64,9 +64,10 @@ void bench_page_free(struct bench_page *page)
     munmap(page, bytes_of(page->size));
 }
 
-void bench_page_reset(struct bench_page *page, uint32_t victim)
+void bench_page_reset(struct bench_page *page, uint32_t victim, bool death_first)
 {
     memset(page->slots, 0, page->size * sizeof page->slots[0]);
     page->victim = victim;
+    page->death_first = death_first;
     page->ready = page->told = page->bare = 0;
 }

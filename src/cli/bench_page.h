@@ -7,6 +7,7 @@
 
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,11 +24,12 @@ struct bench_slot {
 };
 
 struct bench_page {
-    uint32_t size;           /* slots */
-    _Atomic uint32_t victim; /* the rank whose death is no surprise */
-    _Atomic uint32_t ready;  /* clients that wait for both, */
-    _Atomic uint32_t told;   /* that have read of the victim's death, */
-    _Atomic uint32_t bare;   /* and the message of the relay */
+    uint32_t size;            /* slots */
+    _Atomic uint32_t victim;  /* the rank whose death is no surprise */
+    _Atomic bool death_first; /* it is measured before the message of the relays */
+    _Atomic uint32_t ready;   /* clients that wait for both, */
+    _Atomic uint32_t told;    /* that have read of the victim's death, */
+    _Atomic uint32_t bare;    /* and the message of the relay */
     struct bench_slot slots[];
 };
 
@@ -42,6 +44,6 @@ struct bench_page *bench_page_open(int fd);
 void bench_page_free(struct bench_page *page);
 
 /* For the next clients, when those before are gone. */
-void bench_page_reset(struct bench_page *page, uint32_t victim);
+void bench_page_reset(struct bench_page *page, uint32_t victim, bool death_first);
 
 #endif

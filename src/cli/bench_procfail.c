@@ -110,7 +110,7 @@ static bool measure_pair(struct procfail *p, size_t rep)
     struct bench_sample death, floor;
     bool death_first = sim_random_chance(&p->random, 50);
     uint32_t victim = draw_victim(p, rep);
-    bench_page_reset(p->rig.page, victim);
+    bench_page_reset(p->rig.page, victim, death_first);
     if (!bench_machine_start(&p->machine, p->rig.procs, victim) || !bench_rig_ready(&p->rig))
         return false;
     if (!death_first && !bench_rig_floor(&p->rig, &floor))

@@ -38,8 +38,8 @@ static void watch(const struct state *s, int fd, enum source source, uint32_t in
         _exit(1);
 }
 
-/* The whole job: neighbours first, then clients.  'from' is an index of neighbours, or none. */
-static void pass(struct state *s, const uint8_t bytes[BENCH_MESSAGE_BYTES], uint32_t from)
+/* The whole job: all neighbours first, then clients. */
+static void pass(struct state *s, const uint8_t bytes[BENCH_MESSAGE_BYTES])
 {
     struct bench_message message;
     memcpy(&message, bytes, sizeof message);
@@ -47,8 +47,7 @@ static void pass(struct state *s, const uint8_t bytes[BENCH_MESSAGE_BYTES], uint
         return;
     s->newest = message.sequence;
     for (uint32_t i = 0; i < s->relay->neighbour_count; i++)
-        if (i != from)
-            send(s->relay->neighbours[i], bytes, BENCH_MESSAGE_BYTES, MSG_NOSIGNAL);
+        send(s->relay->neighbours[i], bytes, BENCH_MESSAGE_BYTES, MSG_NOSIGNAL);
     for (uint32_t i = 0; i < s->client_count; i++)
         if (s->clients[i].rank != message.skip)
             send(s->clients[i].fd, bytes, BENCH_MESSAGE_BYTES, MSG_NOSIGNAL);
@@ -64,7 +63,7 @@ static void on_neighbour(struct state *s, uint32_t index)
     partial->count += (size_t)count;
     if (partial->count == BENCH_MESSAGE_BYTES) {
         partial->count = 0;
-        pass(s, partial->bytes, index);
+        pass(s, partial->bytes);
     }
 }
 
@@ -73,7 +72,7 @@ static void on_post(struct state *s)
     uint8_t bytes[BENCH_MESSAGE_BYTES];
     if (recv(s->relay->post, bytes, sizeof bytes, 0) != sizeof bytes)
         _exit(0); /* the bench is over */
-    pass(s, bytes, UINT32_MAX);
+    pass(s, bytes);
 }
 
 static void on_listener(struct state *s)

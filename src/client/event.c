@@ -103,13 +103,15 @@ static int check(const struct muster *m, const struct mu_local_event *told,
     return 1;
 }
 
-static int happened(const struct muster *m, const struct mu_local_event *told,
-                    struct muster_event *event, struct muster_error *error)
+int mu_client_happened(const struct muster *m, const struct mu_local_event *told,
+                       struct muster_event *event, struct muster_error *error)
 {
     const struct mu_evidence *evidence = &told->evidence;
     bool is_process = told->subject == MU_SUBJECT_PROCESS;
     if (check(m, told, error) != 1)
         return -1;
+    memset(event, 0, offsetof(struct muster_event, text));
+    memset(event->reserved, 0, sizeof event->reserved);
     event->type = is_process ? MUSTER_EVENT_PROCESS : MUSTER_EVENT_NODE;
     event->verdict = evidence->verdict;
     event->node = told->node;
@@ -135,11 +137,9 @@ int mu_client_event(const struct muster *m, const struct mu_local_message *messa
                     struct muster_event *event, struct muster_error *error)
 {
     struct muster_event made = {0};
-    int result = 1;
     switch (message->type) {
     case MU_LOCAL_EVENT:
-        result = happened(m, &message->event, &made, error);
-        break;
+        return mu_client_happened(m, &message->event, event, error);
     case MU_LOCAL_LOST:
         made.type = MUSTER_EVENT_LOST;
         made.lost = message->lost.count;
@@ -160,7 +160,6 @@ int mu_client_event(const struct muster *m, const struct mu_local_message *messa
                               "of a job",
                               message->type);
     }
-    if (result == 1)
-        *event = made;
-    return result;
+    *event = made;
+    return 1;
 }

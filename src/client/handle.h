@@ -3,22 +3,31 @@
 #define MU_CLIENT_HANDLE_H
 
 #include "muster.h"
-#include "wire/local.h"
+#include "wire/board.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/types.h>
+#include <time.h>
 
-/* All but the last three is written by muster_open() and only read afterwards.  Packets need no
- * lock: the kernel gives each of them, whole, to one of those who wait. */
+enum { MU_CLIENT_FDS = 2 }; /* that come with a WELCOME: board and bell */
+
+/* All but what 'lock' guards is written by muster_open() and only read afterwards. */
 struct muster {
-    int fd;
+    int fd;                      /* to the daemon: the state, and its last word */
+    int poll_fd;                 /* an epoll of 'fd' and 'bell': for the program to wait at */
+    int bell;                    /* of the job: an event for it is on the board */
     pid_t pid;                   /* who opened it */
     struct mu_local_welcome who; /* this process, as its daemon knows it */
-    char name[MU_LOCAL_NAME_MAX];
-    atomic_bool is_broken;
-    pthread_mutex_t lock; /* of 'broken' */
+    const struct mu_board *board;
+    size_t board_bytes;
+
+    pthread_mutex_t lock; /* of what follows; nobody waits while it has it */
+    uint64_t next;        /* serial of the next event on the board; 0: the state comes by packets */
+    bool asked;           /* AGAIN: CAUGHT_UP is no news, if no LOST comes before it */
+    bool is_ending;       /* 'broken' says how; what is on the board comes first */
+    bool is_broken;
     struct muster_error broken;
+    char name[MU_LOCAL_NAME_MAX];
 };
 
 /* Fills *error, if there is one.  Control characters become '?', so that what came from outside
@@ -31,7 +40,22 @@ const char *mu_client_errno_text(int number);
 
 uint64_t mu_client_now_ns(void); /* CLOCK_MONOTONIC */
 
+/* Puts the board and the bell to use: fds[0] and fds[1], which are taken in any case.  Returns 0,
+ * or -1 with *error filled. */
+int mu_client_attach(struct muster *m, const int fds[MU_CLIENT_FDS], struct muster_error *error);
+void mu_client_detach(struct muster *m);
+
+/* The next event, from the board or by a packet ('packets': look whether there is one).  Returns 1,
+ * 0: none yet, or -1 with *error filled, and then each time. */
+int mu_client_take(struct muster *m, bool packets, struct muster_event *event,
+                   struct muster_error *error);
+
+/* Waits until mu_client_take() may have something.  Returns 1: look again; 0: the time is over.
+ * *packets: a packet waits. */
+int mu_client_wait(const struct muster *m, uint64_t until_ns, bool *packets);
+
 /* For the functions that wait: until then, on CLOCK_MONOTONIC. */
+struct timespec mu_client_left(uint64_t until_ns);
 #define MU_CLIENT_NO_WAIT 0
 #define MU_CLIENT_NO_END  UINT64_MAX
 
@@ -43,14 +67,23 @@ int mu_client_connect(const char *name, uint64_t until_ns, struct muster_error *
  * before is still to be read, and then mu_client_receive() says so. */
 int mu_client_send(int fd, const struct mu_local_message *message, struct muster_error *error);
 
-/* One packet.  Returns 1, 0 when none came in time, or -1 with *error filled. */
+/* One packet.  Returns 1, 0 when none came in time, or -1 with *error filled.  Descriptors that
+ * come with it are the caller's, -1 for none; where 'fds' is NULL they are closed. */
 int mu_client_receive(int fd, const char *name, uint64_t until_ns, struct mu_local_message *message,
-                      struct muster_error *error);
+                      int *fds, struct muster_error *error);
+
+/* The same descriptor, or another for the same that is not 0, 1 or 2, also when the program has
+ * closed them: what it prints must not go to the daemon.  -1 is passed on; or -1 with errno. */
+int mu_client_above_standard(int fd);
 
 /* What a packet means to the program.  Returns 1, or -1 with *error filled when the daemon may not
  * say that to this process. */
 int mu_client_event(const struct muster *m, const struct mu_local_message *message,
                     struct muster_event *event, struct muster_error *error);
+
+/* The same for an event. */
+int mu_client_happened(const struct muster *m, const struct mu_local_event *told,
+                       struct muster_event *event, struct muster_error *error);
 
 /* A refusal, as an error.  Returns -1. */
 int mu_client_refused(const struct mu_local_message *message, struct muster_error *error);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 static uint64_t deadline_ns(int64_t timeout_ns)
@@ -14,29 +13,6 @@ static uint64_t deadline_ns(int64_t timeout_ns)
     return mu_client_now_ns() + (uint64_t)timeout_ns;
 }
 
-static int fail_again(struct muster *m, struct muster_error *error)
-{
-    pthread_mutex_lock(&m->lock);
-    if (error != NULL)
-        *error = m->broken;
-    pthread_mutex_unlock(&m->lock);
-    return -1;
-}
-
-/* The first failure is the handle's for good.  The shutdown wakes all who wait for a packet, in
- * here or with poll(), and they find it. */
-static int break_off(struct muster *m, const struct muster_error *why, struct muster_error *error)
-{
-    pthread_mutex_lock(&m->lock);
-    if (!atomic_load(&m->is_broken)) {
-        m->broken = *why;
-        atomic_store(&m->is_broken, true);
-    }
-    pthread_mutex_unlock(&m->lock);
-    shutdown(m->fd, SHUT_RDWR);
-    return fail_again(m, error);
-}
-
 static int next(struct muster *m, struct muster_event *event, int64_t timeout_ns,
                 struct muster_error *error)
 {
@@ -46,14 +22,17 @@ static int next(struct muster *m, struct muster_event *event, int64_t timeout_ns
                               "process %d opened this handle, and this is process %d: "
                               "open one after fork()",
                               (int)m->pid, (int)self);
-    if (atomic_load(&m->is_broken))
-        return fail_again(m, error);
-    struct mu_local_message message;
-    struct muster_error why;
-    int got = mu_client_receive(m->fd, m->name, deadline_ns(timeout_ns), &message, &why);
-    if (got == 1)
-        got = mu_client_event(m, &message, event, &why);
-    return got >= 0 ? got : break_off(m, &why, error);
+    int got = mu_client_take(m, false, event, error);
+    if (got != 0)
+        return got;
+    uint64_t until_ns = deadline_ns(timeout_ns);
+    bool packets;
+    while (mu_client_wait(m, until_ns, &packets) == 1) {
+        got = mu_client_take(m, packets, event, error);
+        if (got != 0)
+            return got;
+    }
+    return 0;
 }
 
 int muster_next(struct muster *m, struct muster_event *event, int64_t timeout_ns,
@@ -65,22 +44,34 @@ int muster_next(struct muster *m, struct muster_event *event, int64_t timeout_ns
     return result;
 }
 
+/* Without a goodbye the daemon takes us for dying, and looks out for that. */
+static void say_goodbye(const struct muster *m)
+{
+    struct muster_error error;
+    struct mu_local_message leave = {.type = MU_LOCAL_LEAVE};
+    if (!m->is_broken)
+        mu_client_send(m->fd, &leave, &error);
+}
+
 void muster_close(struct muster *m)
 {
     if (m == NULL)
         return;
     int errno_before = errno;
-    close(m->fd);
     /* In a child of fork() another thread may have held the lock: it is left as it is. */
-    if (m->pid == getpid())
+    if (m->pid == getpid()) {
+        say_goodbye(m);
         pthread_mutex_destroy(&m->lock);
+    }
+    mu_client_detach(m);
+    close(m->fd);
     free(m);
     errno = errno_before;
 }
 
 int muster_fd(const struct muster *m)
 {
-    return m->pid == getpid() ? m->fd : -1;
+    return m->pid == getpid() ? m->poll_fd : -1;
 }
 
 uint32_t muster_rank(const struct muster *m)

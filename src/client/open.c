@@ -71,7 +71,15 @@ static int read_place(struct place *place, struct muster_error *error)
 static int take_welcome(struct muster *m, uint64_t until_ns, struct muster_error *error)
 {
     struct mu_local_message message;
-    int got = mu_client_receive(m->fd, m->name, until_ns, &message, error);
+    int fds[MU_CLIENT_FDS];
+    int got = mu_client_receive(m->fd, m->name, until_ns, &message, fds, error);
+    if (got == 1 && message.type == MU_LOCAL_WELCOME && message.welcome.size > 0) {
+        m->who = message.welcome;
+        return mu_client_attach(m, fds, error);
+    }
+    for (int i = 0; i < MU_CLIENT_FDS; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
     if (got < 0)
         return -1;
     if (got == 0)
@@ -85,11 +93,8 @@ static int take_welcome(struct muster *m, uint64_t until_ns, struct muster_error
                               "the daemon @%s answers with a message of type %d instead of "
                               "WELCOME (%d)",
                               m->name, message.type, MU_LOCAL_WELCOME);
-    if (message.welcome.size == 0)
-        return mu_client_fail(error, MUSTER_E_PROTOCOL,
-                              "the daemon @%s welcomes a member of a job of no processes", m->name);
-    m->who = message.welcome;
-    return 0;
+    return mu_client_fail(error, MUSTER_E_PROTOCOL,
+                          "the daemon @%s welcomes a member of a job of no processes", m->name);
 }
 
 static int join(struct muster *m, const struct place *place, struct muster_error *error)
@@ -145,6 +150,7 @@ static int open_handle(struct muster **m, struct muster_error *error)
     if (made == NULL)
         return mu_client_fail(error, MUSTER_E_SYSTEM, "no memory for %zu bytes", sizeof *made);
     made->pid = getpid();
+    made->fd = made->poll_fd = made->bell = -1;
     snprintf(made->name, sizeof made->name, "%s", place.name);
     if (join(made, &place, error) != 0) {
         free(made);

@@ -28,13 +28,17 @@ static uint64_t left_ns(uint64_t until_ns)
     return until_ns > now_ns ? until_ns - now_ns : 0;
 }
 
+struct timespec mu_client_left(uint64_t until_ns)
+{
+    uint64_t wait_ns = left_ns(until_ns);
+    return (struct timespec){.tv_sec = (time_t)(wait_ns / NS_PER_S),
+                             .tv_nsec = (long)(wait_ns % NS_PER_S)};
+}
+
 /* ---- connecting ---- */
 
-/* Not 0, 1 or 2, also when the program has closed them: what it prints must not go to the daemon.
- */
-static int make_socket(void)
+int mu_client_above_standard(int fd)
 {
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
     int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -85,7 +89,7 @@ static int check_owner(int fd, const char *name, struct muster_error *error)
 
 int mu_client_connect(const char *name, uint64_t until_ns, struct muster_error *error)
 {
-    int fd = make_socket();
+    int fd = mu_client_above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (fd < 0)
         return mu_client_fail(error, MUSTER_E_SYSTEM, "cannot make a socket: %s",
                               mu_client_errno_text(errno));
@@ -121,31 +125,49 @@ static int wait_for_packet(int fd, uint64_t until_ns)
 {
     if (until_ns == MU_CLIENT_NO_WAIT)
         return EAGAIN;
-    struct timespec wait = {0};
-    if (until_ns != MU_CLIENT_NO_END) {
-        uint64_t wait_ns = left_ns(until_ns);
-        wait = (struct timespec){.tv_sec = (time_t)(wait_ns / NS_PER_S),
-                                 .tv_nsec = (long)(wait_ns % NS_PER_S)};
-    }
+    struct timespec wait = mu_client_left(until_ns);
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-    int ready = ppoll(&poll_fd, 1, until_ns == MU_CLIENT_NO_END ? NULL : &wait, NULL);
+    int ready = ppoll(&poll_fd, 1, &wait, NULL);
     if (ready == 0)
         return EAGAIN;
     return ready > 0 || errno == EINTR ? 0 : errno;
 }
 
-/* Returns its length, however long it is; 0: the daemon is gone; -EAGAIN: none in time; or another
- * errno, negated.
- *
- * Who waits without end waits in recv(), where the kernel wakes one thread for each packet.  With
- * an end it is poll(), which wakes all, and then recv(), which may find that another was faster. */
-static ssize_t receive_bytes(int fd, uint64_t until_ns, uint8_t bytes[MU_LOCAL_PACKET_MAX])
+static void take_descriptors(struct msghdr *message, int *fds)
 {
-    int flags = MSG_TRUNC | (until_ns == MU_CLIENT_NO_END ? 0 : MSG_DONTWAIT);
+    int got[MU_CLIENT_FDS] = {-1, -1};
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part != NULL;
+         part = CMSG_NXTHDR(message, part))
+        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS)
+            memcpy(got, CMSG_DATA(part), part->cmsg_len - CMSG_LEN(0));
+    for (int i = 0; i < MU_CLIENT_FDS; i++) {
+        if (fds != NULL)
+            fds[i] = mu_client_above_standard(got[i]);
+        else if (got[i] >= 0)
+            close(got[i]);
+    }
+}
+
+/* Returns its length, however long it is; 0: the daemon is gone; -EAGAIN: none in time; or another
+ * errno, negated. */
+static ssize_t receive_bytes(int fd, uint64_t until_ns, uint8_t bytes[MU_LOCAL_PACKET_MAX],
+                             int *fds)
+{
     for (;;) {
-        ssize_t count = recv(fd, bytes, MU_LOCAL_PACKET_MAX, flags);
-        if (count >= 0)
+        union {
+            struct cmsghdr header;
+            char bytes[CMSG_SPACE(sizeof(int[MU_CLIENT_FDS]))];
+        } control;
+        struct iovec part = {.iov_base = bytes, .iov_len = MU_LOCAL_PACKET_MAX};
+        struct msghdr message = {.msg_iov = &part,
+                                 .msg_iovlen = 1,
+                                 .msg_control = control.bytes,
+                                 .msg_controllen = sizeof control.bytes};
+        ssize_t count = recvmsg(fd, &message, MSG_TRUNC | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (count >= 0) {
+            take_descriptors(&message, fds);
             return count;
+        }
         /* A reset is told once, and before the packets that are still there: they come first. */
         if (errno == EINTR || errno == ECONNRESET)
             continue;
@@ -158,10 +180,12 @@ static ssize_t receive_bytes(int fd, uint64_t until_ns, uint8_t bytes[MU_LOCAL_P
 }
 
 int mu_client_receive(int fd, const char *name, uint64_t until_ns, struct mu_local_message *message,
-                      struct muster_error *error)
+                      int *fds, struct muster_error *error)
 {
     uint8_t bytes[MU_LOCAL_PACKET_MAX];
-    ssize_t count = receive_bytes(fd, until_ns, bytes);
+    if (fds != NULL)
+        fds[0] = fds[1] = -1;
+    ssize_t count = receive_bytes(fd, until_ns, bytes, fds);
     if (count == -EAGAIN)
         return 0;
     if (count < 0)

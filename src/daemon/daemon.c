@@ -200,6 +200,12 @@ static void process_started(void *owner, uint32_t job, uint32_t rank, uint32_t p
     mu_notify_started(daemon->notify, job, rank, pid);
 }
 
+static void on_dying(void *owner, uint32_t job, uint32_t rank)
+{
+    struct mu_daemon *daemon = owner;
+    mu_jobs_dying(daemon->jobs, job, rank);
+}
+
 static void on_told(void *owner, const struct mu_local_event *event)
 {
     struct mu_daemon *daemon = owner;
@@ -258,7 +264,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
         .size = orders->size,
         .journal = config->journal,
         .clients = CLIENTS_MAX,
-        .hooks = {daemon, on_told, mu_daemon_node, mu_daemon_counter, mu_daemon_kill}};
+        .hooks = {daemon, on_told, on_dying, mu_daemon_node, mu_daemon_counter, mu_daemon_kill}};
     failed = mu_notify_open(&notify, &daemon->notify);
     if (failed != 0)
         return say(text, "cannot open the socket for local programs", failed);

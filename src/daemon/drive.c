@@ -6,9 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/timerfd.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Deadlines that have passed are handled one by one; between so many others get their turn. */
 enum { FIRINGS_AT_ONCE = 64 };
@@ -24,11 +22,11 @@ struct mu_drive {
     bool in_step;
     bool no_room; /* for what was seen here, in this step */
     bool ended;
-    /* libuv's timers count milliseconds; half of one is what redundant edges wait. */
-    int timer_fd;
-    uint64_t armed_ns; /* what the timer is set to */
-    uv_poll_t poll;
-    mu_slot *downs; /* connections that were cut by the core in this step, yet to be reported */
+    /* It counts milliseconds, which is fine enough for all that the node waits for, and setting it
+     * takes no system call: on a virtual machine that costs more than all of the node's work. */
+    uv_timer_t timer;
+    uint64_t armed_ns; /* what it is set to */
+    mu_slot *downs;    /* connections that were cut by the core in this step, yet to be reported */
     uint32_t down_count;
 };
 
@@ -96,22 +94,18 @@ static uint64_t earliest(const struct mu_drive *drive, enum mu_timer *which)
     return due_ns;
 }
 
-/* A timer that fires too early does no harm, and is set again then: so it is only ever set when it
- * would be late.  That saves two system calls for each frame. */
+static void on_timer(uv_timer_t *timer);
+
+/* Never early: it fires when the loop's time, whose fractions are cut off, has come so far. */
 static void arm(struct mu_drive *drive)
 {
     enum mu_timer which;
     uint64_t due_ns = earliest(drive, &which);
     if (due_ns >= drive->armed_ns)
-        return;
+        return; /* a timer that fires too early does no harm, and is set again then */
     drive->armed_ns = due_ns;
-    struct itimerspec at = {
-        .it_value = {.tv_sec = (time_t)(due_ns / 1000000000u),
-                     .tv_nsec = (long)(due_ns % 1000000000u)},
-    };
-    if (due_ns == 0)
-        at.it_value.tv_nsec = 1; /* zero would disarm it */
-    timerfd_settime(drive->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+    uint64_t due_ms = (due_ns + 999999) / 1000000, now_ms = uv_now(drive->timer.loop);
+    uv_timer_start(&drive->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
 static void step(struct mu_drive *drive, struct mu_event *event)
@@ -127,14 +121,9 @@ static void step(struct mu_drive *drive, struct mu_event *event)
     arm(drive);
 }
 
-static void on_timer(uv_poll_t *poll, int status, int events)
+static void on_timer(uv_timer_t *timer)
 {
-    (void)status;
-    (void)events;
-    struct mu_drive *drive = poll->data;
-    uint64_t expirations;
-    if (read(drive->timer_fd, &expirations, sizeof expirations) < 0 && errno == EAGAIN)
-        return;
+    struct mu_drive *drive = timer->data;
     drive->armed_ns = MU_NEVER;
     for (int i = 0; i < FIRINGS_AT_ONCE; i++) {
         struct mu_event event = {.type = MU_EVENT_TIMEOUT};
@@ -233,7 +222,6 @@ static struct mu_drive *make(const struct mu_config *config)
     struct mu_drive *drive = calloc(1, sizeof *drive);
     if (drive == NULL)
         return NULL;
-    drive->timer_fd = -1;
     drive->armed_ns = MU_NEVER;
     drive->bytes = mu_node_bytes(config);
     drive->memory = aligned_alloc(64, (drive->bytes + 63) / 64 * 64);
@@ -257,29 +245,22 @@ int mu_drive_open(uv_loop_t *loop, const struct mu_config *config, const char *r
     if (drive == NULL)
         return ENOMEM;
     drive->hooks = *hooks;
-    drive->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (drive->timer_fd >= 0 && record != NULL)
+    if (record != NULL)
         drive->recorder = mu_recorder_open(record, config);
-    if (drive->timer_fd < 0 || (record != NULL && drive->recorder == NULL)) {
+    if (record != NULL && drive->recorder == NULL) {
         int error = errno;
-        if (drive->timer_fd >= 0)
-            close(drive->timer_fd);
         free_all(drive);
         return error;
     }
-    int failed = uv_poll_init(loop, &drive->poll, drive->timer_fd);
-    assert(failed == 0); /* a timer can be polled */
-    drive->poll.data = drive;
-    uv_poll_start(&drive->poll, UV_READABLE, on_timer);
+    uv_timer_init(loop, &drive->timer);
+    drive->timer.data = drive;
     *out = drive;
     return 0;
 }
 
-static void on_poll_closed(uv_handle_t *handle)
+static void on_closed(uv_handle_t *handle)
 {
-    struct mu_drive *drive = handle->data;
-    close(drive->timer_fd);
-    free_all(drive);
+    free_all(handle->data);
 }
 
 int mu_drive_close(struct mu_drive *drive)
@@ -287,6 +268,6 @@ int mu_drive_close(struct mu_drive *drive)
     drive->ended = true;
     int error = drive->recorder != NULL ? mu_recorder_close(drive->recorder) : 0;
     drive->recorder = NULL;
-    uv_close((uv_handle_t *)&drive->poll, on_poll_closed);
+    uv_close((uv_handle_t *)&drive->timer, on_closed);
     return error;
 }

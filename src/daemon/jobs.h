@@ -50,6 +50,9 @@ void mu_jobs_close(struct mu_jobs *jobs);
  * job in its life. */
 void mu_jobs_launcher(struct mu_jobs *jobs, struct mu_conn *conn);
 
+/* A process of this node seems to be dying: waits for its end, for a moment. */
+void mu_jobs_dying(struct mu_jobs *jobs, uint32_t job, uint32_t rank);
+
 /* Clients here were told this: the launchers of the jobs concerned are told so, soon.  Who left is
  * not dead, and no launcher hears of it this way. */
 void mu_jobs_told(struct mu_jobs *jobs, const struct mu_local_event *event);

@@ -33,6 +33,7 @@ struct mu_job_process {
     uint32_t rank;
     enum mu_job_state state;
     pid_t pid;
+    bool expected;    /* its end was waited for once: mu_job_process_dying() */
     uint64_t signals; /* WAITING, STARTING: for when it runs; bit 0 is signal 1 */
     struct mu_job_stream output[2];
     struct mu_spawn_spec *start; /* STARTING; its descriptors and environment are ours */
@@ -72,8 +73,8 @@ struct mu_job {
     uint64_t credit;                    /* bytes of output that the launcher takes */
     struct mu_job_stream *first, *last; /* streams to read, in turn */
     struct mu_job_input input;
-    uint8_t *told; /* messages that are gathered, each after its length */
-    size_t told_used, told_room;
+    struct mu_local_event *told; /* gathered: mu_job_tell() */
+    uint32_t told_count, told_room;
     struct mu_job_process processes[]; /* in the order of ranks */
 };
 
@@ -129,6 +130,7 @@ void mu_job_orders_free(struct mu_job *job);
 /* jobs_end.c */
 void mu_jobs_on_ends(uv_poll_t *poll, int status, int events);
 void mu_jobs_on_kill_timer(uv_timer_t *timer);
+void mu_job_process_dying(struct mu_job_process *process);
 void mu_job_process_ended(struct mu_job_process *process, const struct mu_evidence *evidence);
 struct mu_evidence mu_job_evidence(const struct mu_jobs *jobs, const struct mu_exit_kind *how,
                                    pid_t pid, uint64_t seen_ns);

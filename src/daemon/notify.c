@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -51,6 +52,8 @@ static void free_job(struct mu_notify_job *job)
     mu_roll_free(&job->roll);
     free((void *)job->spec.runs);
     free(job->here);
+    if (job->bell >= 0)
+        close(job->bell);
     free(job);
 }
 
@@ -79,10 +82,12 @@ static struct mu_notify_job *make_job(uint32_t number, const struct mu_launch_jo
         return NULL;
     struct mu_launch_run *runs = calloc(spec->run_count, sizeof *runs);
     job->number = number;
+    job->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     job->spec =
         (struct mu_launch_job){.size = spec->size, .run_count = spec->run_count, .runs = runs};
     job->here = calloc(count_here(spec, self) + (size_t)1, sizeof *job->here);
-    if (!mu_roll_init(&job->roll, spec->size) || runs == NULL || job->here == NULL) {
+    if (!mu_roll_init(&job->roll, spec->size) || runs == NULL || job->here == NULL ||
+        job->bell < 0) {
         free_job(job);
         return NULL;
     }
@@ -115,27 +120,51 @@ static void enroll(struct mu_notify_job *job, const struct mu_local_event *event
         here->pid = 0; /* the number may be used again */
 }
 
-static void tell_everybody(struct mu_notify *notify)
+/* Never read, so it is never full: it counts to 2^64. */
+static void ring(struct mu_notify_job *job)
+{
+    uint64_t one = 1;
+    job->to_ring = false;
+    while (write(job->bell, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}
+
+static void tell_watchers(struct mu_notify *notify)
 {
     for (uint32_t i = 0; i < notify->accepted;) {
         struct mu_client *client = notify->clients[i];
-        mu_client_pump(client);
+        if (client->role == MU_LOCAL_OPERATOR)
+            mu_client_pump(client);
         /* One that closed has left its place to another. */
         i += i < notify->accepted && notify->clients[i] == client;
     }
 }
 
-/* Into the journal, into the roll of its job or of the nodes, to whoever is to hear it. */
+static void ring_bells(struct mu_notify *notify)
+{
+    for (struct mu_notify_job *job = notify->jobs; job != NULL; job = job->next)
+        if (job->to_ring)
+            ring(job);
+}
+
+/* Into the journal, and into the roll of its job or of the nodes. */
 static void publish(struct mu_notify *notify, struct mu_notify_job *job,
                     struct mu_local_event *event)
 {
     mu_journal_add(&notify->journal, event);
-    if (event->subject == MU_SUBJECT_NODE)
+    if (event->subject == MU_SUBJECT_NODE) {
         mu_roll_add(&notify->dead, event->node, event);
-    else if (job != NULL)
+        for (struct mu_notify_job *each = notify->jobs; each != NULL; each = each->next)
+            each->to_ring = true;
+    } else if (job != NULL) {
         enroll(job, event);
+        job->to_ring = true;
+    }
+}
+
+static void was_told(struct mu_notify *notify, const struct mu_local_event *event)
+{
     notify->config.hooks.told(notify->config.hooks.owner, event);
-    tell_everybody(notify);
 }
 
 void mu_notify_process(struct mu_notify *notify, uint32_t job, uint32_t rank, uint64_t now_ns,
@@ -162,6 +191,9 @@ void mu_notify_process(struct mu_notify *notify, uint32_t job, uint32_t rank, ui
         event.evidence.node = mu_notify_node_of(known, rank);
     event.node = event.evidence.node;
     publish(notify, known, &event);
+    ring_bells(notify);
+    was_told(notify, &event);
+    tell_watchers(notify);
 }
 
 /* The processes of a job that ran on a dead node and are not gone yet.  'node' is its event. */
@@ -185,8 +217,10 @@ static void lose_processes(struct mu_notify *notify, struct mu_notify_job *job,
         const struct mu_launch_run *run = &job->spec.runs[i];
         for (uint32_t j = 0; run->slot == node->node && j < run->count; j++) {
             event.rank = run->first + j;
-            if (!mu_roll_has(&job->roll, event.rank))
-                publish(notify, job, &event);
+            if (mu_roll_has(&job->roll, event.rank))
+                continue;
+            publish(notify, job, &event);
+            was_told(notify, &event);
         }
     }
 }
@@ -210,8 +244,11 @@ void mu_notify_node(struct mu_notify *notify, mu_slot node, uint64_t now_ns, uin
     };
     event.evidence.node = node;
     publish(notify, NULL, &event);
+    was_told(notify, &event);
     for (struct mu_notify_job *job = notify->jobs; job != NULL; job = job->next)
         lose_processes(notify, job, &event);
+    ring_bells(notify);
+    tell_watchers(notify);
 }
 
 /* ---- the life of a job ---- */
@@ -250,7 +287,7 @@ const char *mu_notify_job(struct mu_notify *notify, uint32_t job, const struct m
         return "a job of this number runs here already";
     struct mu_notify_job *made = make_job(job, spec, notify->config.self);
     if (made == NULL)
-        return "no memory for the roll of the job";
+        return "no memory or descriptor for the roll of the job";
     append_job(notify, made);
     read_journal(notify, made);
     read_dead_nodes(notify, made);
@@ -420,12 +457,14 @@ static void on_closed(uv_handle_t *handle)
     mu_notify_handle_gone(handle->data);
 }
 
-static bool make_memory(struct mu_notify *notify)
+/* Returns 0 or an errno. */
+static int make_memory(struct mu_notify *notify)
 {
     const struct mu_notify_config *config = &notify->config;
     notify->clients = calloc(config->clients, sizeof(struct mu_client *));
-    return notify->clients != NULL && mu_journal_init(&notify->journal, config->journal) &&
-           mu_roll_init(&notify->dead, config->size);
+    if (notify->clients == NULL || !mu_roll_init(&notify->dead, config->size))
+        return ENOMEM;
+    return mu_journal_init(&notify->journal, config->journal);
 }
 
 /* Returns 0 or an errno. */
@@ -451,13 +490,17 @@ static int open_socket(struct mu_notify *notify)
 int mu_notify_open(const struct mu_notify_config *config, struct mu_notify **notify)
 {
     assert(config->clients > 0 && config->self < config->size && config->machine != 0);
-    assert(config->hooks.told && config->hooks.node && config->hooks.counter && config->hooks.kill);
+    assert(config->hooks.told && config->hooks.dying && config->hooks.node &&
+           config->hooks.counter && config->hooks.kill);
     struct mu_notify *made = calloc(1, sizeof *made);
     if (made == NULL)
         return ENOMEM;
     made->config = *config;
     mu_local_name(made->name, (uint32_t)geteuid(), config->machine, config->self);
-    int error = make_memory(made) ? open_socket(made) : ENOMEM;
+    made->journal.board_fd = -1;
+    int error = make_memory(made);
+    if (error == 0)
+        error = open_socket(made);
     if (error != 0) {
         free_notify(made);
         return error;

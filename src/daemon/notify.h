@@ -1,9 +1,11 @@
 /* What the programs on this node are told: the roll of every job, the journal of what happened, and
  * the clients that read it.
  *
- * One journal for all: a ring of the last events of this node.  A client has a place in it, no
- * queue of its own, so a slow one costs nothing, and what it missed is known exactly.  Who falls
- * out of the ring is told how many events it lost, and then the state: who is gone, now.
+ * One journal for all: a ring of the last events of this node, in memory that the processes of its
+ * jobs can read.  So to tell all of them takes one write there and one stroke of a bell for each
+ * job, whoever many they are.  A client has a place in the ring, no queue of its own, so a slow one
+ * costs nothing, and what it missed is known exactly.  Who falls out of the ring asks, and is told
+ * how many events it lost, and then the state: who is gone, now.
  *
  * The roll of a job has one place for each rank.  Whatever comes first of "process 7 is dead" and
  * "node 1, where process 7 ran, is dead" is told; what comes second is not, so nobody hears of one
@@ -20,8 +22,11 @@ struct mu_notify;
 
 struct mu_notify_hooks {
     void *owner;
-    /* Each event, when it enters the journal; before the clients have it. */
+    /* Each event, when the members have it. */
     void (*told)(void *owner, const struct mu_local_event *event);
+    /* A process of this node has closed its connection without a goodbye: most likely it is dying,
+     * and the kernel is about to say so. */
+    void (*dying)(void *owner, uint32_t job, uint32_t rank);
     /* For an operator's STATUS.  notify fills in jobs. */
     void (*node)(void *owner, struct mu_local_node *node);
     /* The i-th counter; false: there are no more. */

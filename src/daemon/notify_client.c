@@ -6,10 +6,11 @@
  *   that of the nodes.  They are complete and in the order of serials.
  * - The state is those two, merged, from their beginning to their end: whatever their end is by
  *   then, so an event that happens while the state is being told is told as part of it.
- * - When there is no more, CAUGHT_UP goes out, and in the same moment its place in the journal is
- *   set behind the last event.  There is nothing between the two to be lost or told twice.
- * - From there on it reads the journal, until that has dropped an event that concerns it: then
- *   LOST, and the state again, all of it. */
+ * - When there is no more, CAUGHT_UP goes out with the serial of the last event.  From there on it
+ *   reads the journal itself, on the board.  There is nothing between the two to be lost or told
+ *   twice.
+ * - When the event that it wants next is gone from there, it asks AGAIN: LOST, and the state, all
+ * of it; or, if nothing that was dropped concerns it, from where to go on. */
 #include "daemon/notify_inside.h"
 
 #include <assert.h>
@@ -78,6 +79,25 @@ static ssize_t send_packet(int fd, const uint8_t *bytes, size_t count)
     return send(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* And the two descriptors that a member reads from then on: the board, and the bell of its job. */
+static ssize_t send_with_board(const struct mu_client *client, const uint8_t *bytes, size_t count)
+{
+    int fds[2] = {client->notify->journal.board_fd, client->job->bell};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof fds)];
+    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof fds),
+                            .cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS}};
+    memcpy(CMSG_DATA(&control.header), fds, sizeof fds);
+    struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    return sendmsg(client->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void mu_client_turn_away(int fd, enum mu_local_refusal code, const char *text)
 {
     struct mu_local_message message = {.type = MU_LOCAL_REFUSED, .refused.code = (uint8_t)code};
@@ -105,9 +125,10 @@ static size_t encode(struct mu_client *client, const struct mu_local_message *me
     return mu_local_encode(message, client->notify->packet);
 }
 
-static size_t encode_bare(struct mu_client *client, enum mu_local_type type)
+static size_t encode_caught_up(struct mu_client *client, uint64_t serial)
 {
-    return encode(client, &(struct mu_local_message){.type = (uint8_t)type});
+    return encode(
+        client, &(struct mu_local_message){.type = MU_LOCAL_CAUGHT_UP, .caught_up.serial = serial});
 }
 
 static size_t encode_welcome(struct mu_client *client)
@@ -204,7 +225,7 @@ static size_t encode_member_state(struct mu_client *client)
     next_gone(client, &node, &process);
     uint64_t serial = node < process ? node : process;
     if (serial == UINT64_MAX)
-        return encode_bare(client, MU_LOCAL_CAUGHT_UP);
+        return encode_caught_up(client, client->notify->journal.head);
     /* What the journal still has is told as it was told others: it has all the evidence, also of
      * those that left. */
     if (serial >= mu_journal_oldest(&client->notify->journal))
@@ -221,7 +242,6 @@ static void member_state_sent(struct mu_client *client)
     } else if (process < node) {
         client->processes_told++;
     } else {
-        client->cursor = client->notify->journal.head + 1;
         client->step = MU_STEP_LIVE;
     }
 }
@@ -234,7 +254,7 @@ static size_t encode_operator_state(struct mu_client *client)
         return 0;
     }
     if (!find_next(client))
-        return encode_bare(client, MU_LOCAL_CAUGHT_UP);
+        return encode_caught_up(client, client->notify->journal.head);
     return mark_state(client, client->cursor);
 }
 
@@ -264,6 +284,8 @@ static void lost_sent(struct mu_client *client)
 static size_t find_live(struct mu_client *client, const uint8_t **bytes)
 {
     const struct mu_journal *journal = &client->notify->journal;
+    if (client->role == MU_LOCAL_MEMBER)
+        return 0;
     if (missed(client) > 0) {
         client->step = MU_STEP_LOST;
         return 0;
@@ -367,6 +389,8 @@ static size_t make_packet(struct mu_client *client, const uint8_t **bytes)
     case MU_STEP_STATE:
         return client->role == MU_LOCAL_MEMBER ? encode_member_state(client)
                                                : encode_operator_state(client);
+    case MU_STEP_GO_ON:
+        return encode_caught_up(client, mu_journal_oldest(&client->notify->journal) - 1);
     case MU_STEP_LIVE:
         return find_live(client, bytes);
     case MU_STEP_NODE:
@@ -376,7 +400,7 @@ static size_t make_packet(struct mu_client *client, const uint8_t **bytes)
     case MU_STEP_COUNTERS:
         return encode_counter(client);
     case MU_STEP_DONE:
-        return encode_bare(client, MU_LOCAL_DONE);
+        return encode(client, &(struct mu_local_message){.type = MU_LOCAL_DONE});
     case MU_STEP_CANNOT:
         return encode_cannot(client);
     }
@@ -398,6 +422,9 @@ static void packet_sent(struct mu_client *client)
             member_state_sent(client);
         else
             operator_state_sent(client);
+        return;
+    case MU_STEP_GO_ON:
+        client->step = MU_STEP_LIVE;
         return;
     case MU_STEP_LIVE:
         client->cursor++;
@@ -447,7 +474,10 @@ void mu_client_pump(struct mu_client *client)
             return;
         if (count == 0)
             continue;
-        if (send_packet(client->fd, bytes, count) == (ssize_t)count)
+        ssize_t sent = step == MU_STEP_WELCOME && client->job != NULL
+                           ? send_with_board(client, bytes, count)
+                           : send_packet(client->fd, bytes, count);
+        if (sent == (ssize_t)count)
             packet_sent(client);
         else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
             wait_for_room(client);
@@ -543,6 +573,26 @@ static void on_request(struct mu_client *client, const struct mu_local_message *
     }
 }
 
+static void on_again(struct mu_client *client, uint64_t serial)
+{
+    if (client->step != MU_STEP_LIVE || serial > client->notify->journal.head) {
+        break_off(client, MU_LOCAL_BAD_PACKET, "nothing that it could have read is gone");
+        return;
+    }
+    client->cursor = serial;
+    client->step = missed(client) > 0 ? MU_STEP_LOST : MU_STEP_GO_ON;
+}
+
+static void on_member_says(struct mu_client *client, const struct mu_local_message *message)
+{
+    if (message->type == MU_LOCAL_AGAIN)
+        on_again(client, message->again.serial);
+    else if (message->type == MU_LOCAL_LEAVE)
+        mu_client_close(client);
+    else
+        break_off(client, MU_LOCAL_BAD_PACKET, "not something that a member says");
+}
+
 static void on_packet(struct mu_client *client, const uint8_t *bytes, size_t count)
 {
     struct mu_local_message message;
@@ -553,10 +603,23 @@ static void on_packet(struct mu_client *client, const uint8_t *bytes, size_t cou
         on_hello(client, &message.hello);
     else if (client->step == MU_STEP_HELLO)
         break_off(client, MU_LOCAL_BAD_PACKET, "the first packet is HELLO");
+    else if (client->role == MU_LOCAL_MEMBER)
+        on_member_says(client, &message);
     else if (client->step == MU_STEP_IDLE)
         on_request(client, &message);
     else
-        break_off(client, MU_LOCAL_BAD_PACKET, "a member, or who watches, says nothing more");
+        break_off(client, MU_LOCAL_BAD_PACKET, "who watches says nothing more");
+}
+
+static void on_hang_up(struct mu_client *client)
+{
+    const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
+    const struct mu_notify_here *here =
+        client->job != NULL ? mu_notify_find_here(client->job, client->rank) : NULL;
+    /* Not a child of it that has opened a handle of its own. */
+    if (here != NULL && here->pid != 0 && here->pid == (uint32_t)client->pid)
+        hooks->dying(hooks->owner, client->job->number, client->rank);
+    mu_client_close(client);
 }
 
 static void read_packet(struct mu_client *client)
@@ -567,7 +630,7 @@ static void read_packet(struct mu_client *client)
     if (count < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (count <= 0)
-        mu_client_close(client); /* it has closed, or died */
+        on_hang_up(client);
     else
         on_packet(client, bytes, (size_t)count);
 }
@@ -576,7 +639,7 @@ static void on_client(uv_poll_t *poll, int status, int events)
 {
     struct mu_client *client = poll->data;
     if (status < 0) {
-        mu_client_close(client); /* it closed without having read everything */
+        on_hang_up(client); /* it had not read everything */
         return;
     }
     if (events & UV_READABLE)

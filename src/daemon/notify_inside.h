@@ -20,6 +20,8 @@ struct mu_notify_job {
     struct mu_launch_job spec; /* size and runs only */
     struct mu_roll roll;
     uint32_t failed, left;
+    int bell;     /* an eventfd that its members wait at */
+    bool to_ring; /* something on the board is for them */
     uint32_t here_count;
     struct mu_notify_here *here; /* its processes of this node, in the order of ranks */
 };
@@ -31,8 +33,9 @@ enum mu_client_step {
     MU_STEP_WELCOME, /* then the state, or of an operator nothing */
     MU_STEP_LOST,
     MU_STEP_STATE, /* one after the other, then CAUGHT_UP */
-    MU_STEP_LIVE,
-    MU_STEP_IDLE, /* nothing: an operator has all that it asked for */
+    MU_STEP_GO_ON, /* CAUGHT_UP alone: what a member has lost does not concern it */
+    MU_STEP_LIVE,  /* a member: nothing, it reads the board */
+    MU_STEP_IDLE,  /* nothing: an operator has all that it asked for */
     MU_STEP_NODE,
     MU_STEP_JOBS,
     MU_STEP_COUNTERS, /* one after the other, then DONE */
@@ -50,7 +53,8 @@ struct mu_client {
     bool blocked; /* its socket is full: it waits until there is room */
     uint8_t role; /* enum mu_local_role, from HELLO on */
 
-    /* Its place in the journal: the next event.  LIVE, and an operator's STATE. */
+    /* Its place in the journal: the next event.  An operator's STATE and LIVE; a member's when it
+     * asks again. */
     uint64_t cursor;
     /* Its places in the rolls: a member's STATE. */
     uint32_t nodes_told, processes_told;

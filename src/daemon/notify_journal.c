@@ -1,28 +1,50 @@
+#define _GNU_SOURCE
 #include "daemon/notify_journal.h"
 
-#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-bool mu_journal_init(struct mu_journal *journal, uint32_t capacity)
+/* A file without a name, which only this mapping can write: whoever gets the descriptor can map it
+ * for reading, and can rely on its length. */
+static int make_board(struct mu_journal *journal, uint32_t capacity)
 {
-    assert(capacity > 0 && (capacity & (capacity - 1)) == 0);
+    size_t bytes = mu_board_bytes(capacity);
+    journal->board_fd = memfd_create("muster-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (journal->board_fd < 0 || ftruncate(journal->board_fd, (off_t)bytes) != 0)
+        return errno;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, journal->board_fd, 0);
+    if (memory == MAP_FAILED)
+        return errno;
+    journal->board = memory;
+    mu_board_init(journal->board, capacity);
+    int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+    return fcntl(journal->board_fd, F_ADD_SEALS, seals) == 0 ? 0 : errno;
+}
+
+int mu_journal_init(struct mu_journal *journal, uint32_t capacity)
+{
     *journal = (struct mu_journal){
         .capacity = capacity,
         .keys = calloc(capacity, sizeof *journal->keys),
-        .packets = calloc(capacity, sizeof *journal->packets),
+        .board_fd = -1,
     };
-    if (journal->keys != NULL && journal->packets != NULL)
-        return true;
-    mu_journal_free(journal);
-    return false;
+    int error = journal->keys == NULL ? ENOMEM : make_board(journal, capacity);
+    if (error != 0)
+        mu_journal_free(journal);
+    return error;
 }
 
 void mu_journal_free(struct mu_journal *journal)
 {
+    if (journal->board != NULL)
+        munmap(journal->board, mu_board_bytes(journal->capacity));
+    if (journal->board_fd >= 0)
+        close(journal->board_fd);
     free(journal->keys);
-    free(journal->packets);
-    *journal = (struct mu_journal){0};
+    *journal = (struct mu_journal){.board_fd = -1};
 }
 
 static size_t place(const struct mu_journal *journal, uint64_t serial)
@@ -33,11 +55,9 @@ static size_t place(const struct mu_journal *journal, uint64_t serial)
 void mu_journal_add(struct mu_journal *journal, struct mu_local_event *event)
 {
     event->serial = ++journal->head;
-    struct mu_local_message message = {.type = MU_LOCAL_EVENT, .event = *event};
-    uint8_t bytes[MU_LOCAL_PACKET_MAX];
-    size_t count = mu_local_encode(&message, bytes);
-    assert(count <= MU_LOCAL_EVENT_MAX);
-    memcpy(journal->packets[place(journal, event->serial)], bytes, count);
+    uint64_t words[MU_BOARD_WORDS];
+    size_t count = mu_local_encode_event(event, (uint8_t *)words);
+    mu_board_put(journal->board, words, count);
     journal->keys[place(journal, event->serial)] = (struct mu_journal_key){
         .job = event->job,
         .rank = event->rank,
@@ -60,7 +80,7 @@ const struct mu_journal_key *mu_journal_key(const struct mu_journal *journal, ui
 const uint8_t *mu_journal_packet(const struct mu_journal *journal, uint64_t serial)
 {
     assert(serial >= mu_journal_oldest(journal) && serial <= journal->head);
-    return journal->packets[place(journal, serial)];
+    return mu_board_bytes_of(journal->board, serial);
 }
 
 bool mu_journal_is_of(const struct mu_journal_key *key, uint32_t job)

@@ -1,9 +1,10 @@
-/* The journal of one node: a ring of the last events, each encoded once, as clients are told it.
+/* The journal of one node: a ring of the last events, each encoded once, as clients are told it, on
+ * a board that they can read (wire/board.h).
  * For notify.c and notify_client.c only. */
 #ifndef MU_DAEMON_NOTIFY_JOURNAL_H
 #define MU_DAEMON_NOTIFY_JOURNAL_H
 
-#include "wire/local.h"
+#include "wire/board.h"
 
 /* What an event is about, apart from its bytes: a search goes through little memory. */
 struct mu_journal_key {
@@ -17,11 +18,12 @@ struct mu_journal {
     uint32_t capacity; /* a power of two */
     uint64_t head;     /* serial of the last event; 0: none yet */
     struct mu_journal_key *keys;
-    uint8_t (*packets)[MU_LOCAL_EVENT_MAX];
+    struct mu_board *board;
+    int board_fd; /* to be given to readers: it can be mapped, but not for writing */
 };
 
-/* False: no memory. */
-bool mu_journal_init(struct mu_journal *journal, uint32_t capacity);
+/* Returns 0 or an errno. */
+int mu_journal_init(struct mu_journal *journal, uint32_t capacity);
 void mu_journal_free(struct mu_journal *journal);
 
 /* Gives the event its serial, which is the new head. */

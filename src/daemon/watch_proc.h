@@ -65,6 +65,11 @@ uint32_t mu_watch_proc_count(const struct mu_watch_proc *watch);
 /* Readable while an end waits.  For poll only; belongs to the set. */
 int mu_watch_proc_fd(const struct mu_watch_proc *watch);
 
+/* Waits for the end of one process, at most that long; returns at once when it is not watched.  Its
+ * end is fetched as any other. */
+void mu_watch_proc_await(struct mu_watch_proc *watch, uint32_t job, uint32_t rank,
+                         uint64_t timeout_ns);
+
 /* One process that has ended; it is reaped and no longer watched.  False when there is none. */
 bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end);
 

@@ -98,6 +98,8 @@ static const char *message_error(const struct mu_local_message *message)
         return event_error(&message->event);
     case MU_LOCAL_LOST:
         return message->lost.count > 0 ? NULL : "nobody loses 0 events";
+    case MU_LOCAL_AGAIN:
+        return message->again.serial > 0 ? NULL : "serials count from 1";
     case MU_LOCAL_NODE:
         return node_error(&message->node);
     case MU_LOCAL_JOB:
@@ -108,6 +110,7 @@ static const char *message_error(const struct mu_local_message *message)
                    : "the name of a counter is 1 to 200 bytes of printable ASCII";
     case MU_LOCAL_STATUS:
     case MU_LOCAL_WATCH:
+    case MU_LOCAL_LEAVE:
     case MU_LOCAL_CAUGHT_UP:
     case MU_LOCAL_DONE:
         return NULL;
@@ -203,6 +206,12 @@ static void write_body(struct mu_writer *writer, const struct mu_local_message *
     case MU_LOCAL_LOST:
         mu_write_u64(writer, message->lost.count);
         return;
+    case MU_LOCAL_AGAIN:
+        mu_write_u64(writer, message->again.serial);
+        return;
+    case MU_LOCAL_CAUGHT_UP:
+        mu_write_u64(writer, message->caught_up.serial);
+        return;
     case MU_LOCAL_NODE:
         write_node(writer, &message->node);
         return;
@@ -215,7 +224,7 @@ static void write_body(struct mu_writer *writer, const struct mu_local_message *
         return;
     case MU_LOCAL_STATUS:
     case MU_LOCAL_WATCH:
-    case MU_LOCAL_CAUGHT_UP:
+    case MU_LOCAL_LEAVE:
     case MU_LOCAL_DONE:
         return;
     }
@@ -230,6 +239,17 @@ size_t mu_local_encode(const struct mu_local_message *message, uint8_t bytes[MU_
     mu_writer_init(&writer, bytes, MU_LOCAL_PACKET_MAX);
     mu_write_u8(&writer, message->type);
     write_body(&writer, message);
+    assert(!writer.full);
+    return writer.used;
+}
+
+size_t mu_local_encode_event(const struct mu_local_event *event, uint8_t bytes[MU_LOCAL_EVENT_MAX])
+{
+    assert(event_error(event) == NULL);
+    struct mu_writer writer;
+    mu_writer_init(&writer, bytes, MU_LOCAL_EVENT_MAX);
+    mu_write_u8(&writer, MU_LOCAL_EVENT);
+    write_event(&writer, event);
     assert(!writer.full);
     return writer.used;
 }
@@ -336,6 +356,12 @@ static void read_body(struct mu_reader *reader, struct mu_local_message *message
     case MU_LOCAL_LOST:
         message->lost.count = mu_read_u64(reader);
         return;
+    case MU_LOCAL_AGAIN:
+        message->again.serial = mu_read_u64(reader);
+        return;
+    case MU_LOCAL_CAUGHT_UP:
+        message->caught_up.serial = mu_read_u64(reader);
+        return;
     case MU_LOCAL_NODE:
         read_node(reader, &message->node);
         return;
@@ -348,7 +374,7 @@ static void read_body(struct mu_reader *reader, struct mu_local_message *message
         return;
     case MU_LOCAL_STATUS:
     case MU_LOCAL_WATCH:
-    case MU_LOCAL_CAUGHT_UP:
+    case MU_LOCAL_LEAVE:
     case MU_LOCAL_DONE:
         return;
     }
@@ -375,6 +401,18 @@ const char *mu_local_decode(const uint8_t *bytes, size_t count, struct mu_local_
     if (error == NULL && mu_reader_left(&reader) > 0)
         error = "bytes follow the last field of the packet";
     return error;
+}
+
+const char *mu_local_decode_event(const uint8_t *bytes, size_t count, struct mu_local_event *event)
+{
+    if (count < 1 || count > MU_LOCAL_EVENT_MAX || bytes[0] != MU_LOCAL_EVENT)
+        return "not an event";
+    struct mu_reader reader;
+    mu_reader_init(&reader, bytes + 1, count - 1);
+    read_event(&reader, event);
+    if (reader.bad || mu_reader_left(&reader) > 0)
+        return "a field that cannot be, or not as many bytes as an event has";
+    return event_error(event);
 }
 
 /* ---- names ---- */

@@ -27,11 +27,13 @@ enum mu_local_type {
     MU_LOCAL_STATUS,    /* an operator asks: NODE, JOBs, COUNTERs, DONE come back */
     MU_LOCAL_KILL,      /* an operator: end a job on every node; DONE or REFUSED comes back */
     MU_LOCAL_WATCH,     /* an operator: EVENTs from the first that is still kept on */
+    MU_LOCAL_AGAIN,     /* a member whose event is gone from the board: LOST and the state follow */
+    MU_LOCAL_LEAVE,     /* a member closes on purpose.  Who closes without it is dying */
     /* from the daemon */
-    MU_LOCAL_WELCOME = 32, /* the answer to HELLO */
+    MU_LOCAL_WELCOME = 32, /* the answer to HELLO; a member's brings the board and the bell */
     MU_LOCAL_REFUSED,      /* the same, or to a request: why not.  Only after KILL is there more */
     MU_LOCAL_EVENT,
-    MU_LOCAL_CAUGHT_UP, /* the state is told; what comes from here on is news */
+    MU_LOCAL_CAUGHT_UP, /* the state is told; what comes from here on is news, 'serial' + 1 first */
     MU_LOCAL_LOST, /* 'count' events were not read in time; the state follows, then CAUGHT_UP */
     MU_LOCAL_NODE,
     MU_LOCAL_JOB,
@@ -116,6 +118,12 @@ struct mu_local_message {
         struct mu_local_welcome welcome;
         struct mu_local_event event;
         struct {
+            uint64_t serial; /* of the event that it wants next */
+        } again;
+        struct {
+            uint64_t serial; /* of the last event that is told */
+        } caught_up;
+        struct {
             uint64_t count;
         } lost;
         struct mu_local_node node;
@@ -137,6 +145,12 @@ size_t mu_local_encode(const struct mu_local_message *message, uint8_t bytes[MU_
 /* NULL, or the rule that the packet breaks; then *message is worth nothing.  Of a HELLO of another
  * version only that version is looked at; the rest is zeroed. */
 const char *mu_local_decode(const uint8_t *bytes, size_t count, struct mu_local_message *message);
+
+/* The same of an EVENT alone, without a copy: it is told while everybody waits for it. */
+size_t mu_local_encode_event(const struct mu_local_event *event, uint8_t bytes[MU_LOCAL_EVENT_MAX]);
+
+/* NULL, or the rule that a packet breaks that should be an EVENT. */
+const char *mu_local_decode_event(const uint8_t *bytes, size_t count, struct mu_local_event *event);
 
 /* "muster/1000/0123456789abcdef/3", into 'name'. */
 void mu_local_name(char name[MU_LOCAL_NAME_MAX], uint32_t uid, uint64_t machine, mu_slot slot);

@@ -63,7 +63,7 @@ static void page_is_shared(void **state)
     atomic_fetch_add(&other->told, 1);
     assert_int_equal(mine->slots[2].told_ns, 5);
     assert_int_equal(mine->told, 1);
-    bench_page_reset(mine, 1);
+    bench_page_reset(mine, 1, true);
     assert_int_equal(other->slots[2].told_ns, 0);
     assert_int_equal(other->told, 0);
     assert_int_equal(other->victim, 1);

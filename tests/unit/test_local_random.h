@@ -163,9 +163,15 @@ static inline struct mu_local_message random_local(struct random *r, enum mu_loc
         message.counter.value = random_between(r, 0, UINT64_MAX);
         random_text(r, message.counter.name, 1, MU_LOCAL_TEXT_MAX);
         break;
+    case MU_LOCAL_AGAIN:
+        message.again.serial = random_between(r, 1, UINT64_MAX);
+        break;
+    case MU_LOCAL_CAUGHT_UP:
+        message.caught_up.serial = random_between(r, 0, UINT64_MAX);
+        break;
     case MU_LOCAL_STATUS:
     case MU_LOCAL_WATCH:
-    case MU_LOCAL_CAUGHT_UP:
+    case MU_LOCAL_LEAVE:
     case MU_LOCAL_DONE:
         break;
     }
@@ -175,7 +181,7 @@ static inline struct mu_local_message random_local(struct random *r, enum mu_loc
 static const enum mu_local_type local_types[] = {
     MU_LOCAL_HELLO,   MU_LOCAL_STATUS,  MU_LOCAL_KILL,      MU_LOCAL_WATCH, MU_LOCAL_WELCOME,
     MU_LOCAL_REFUSED, MU_LOCAL_EVENT,   MU_LOCAL_CAUGHT_UP, MU_LOCAL_LOST,  MU_LOCAL_NODE,
-    MU_LOCAL_JOB,     MU_LOCAL_COUNTER, MU_LOCAL_DONE,
+    MU_LOCAL_JOB,     MU_LOCAL_COUNTER, MU_LOCAL_DONE,      MU_LOCAL_AGAIN, MU_LOCAL_LEAVE,
 };
 enum { LOCAL_TYPES = sizeof local_types / sizeof local_types[0] };
 
