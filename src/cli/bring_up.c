@@ -57,7 +57,7 @@ __attribute__((format(printf, 4, 5))) static void add(char *text, size_t room, s
 
 char *bring_up_first(uint64_t machine, const uint8_t key[MU_SEAL_KEY_BYTES], uint32_t size,
                      mu_slot slot, const struct sockaddr_in *address, const char *name,
-                     size_t *count)
+                     uint64_t period_ns, uint64_t timeout_ns, size_t *count)
 {
     char dotted[INET_ADDRSTRLEN], digits[2 * MU_SEAL_KEY_BYTES + 1];
     char *text = text_new(FIRST_MAX);
@@ -66,8 +66,8 @@ char *bring_up_first(uint64_t machine, const uint8_t key[MU_SEAL_KEY_BYTES], uin
     *count = 0;
     add(text, FIRST_MAX, count,
         "muster-orders 1\nmachine %016" PRIx64 "\nkey %s\nsize %u\nslot %u\nlisten %s\nname %s\n"
-        ".\n",
-        machine, digits, size, slot, dotted, name);
+        "period %" PRIu64 "\ntimeout %" PRIu64 "\n.\n",
+        machine, digits, size, slot, dotted, name, period_ns, timeout_ns);
     sodium_memzero(digits, sizeof digits);
     return text;
 }

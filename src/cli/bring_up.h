@@ -26,7 +26,7 @@ void bring_up_address(uint64_t machine, mu_slot slot, struct sockaddr_in *addres
 /* Both texts are the caller's, to be freed; the first holds the key, and is wiped before. */
 char *bring_up_first(uint64_t machine, const uint8_t key[MU_SEAL_KEY_BYTES], uint32_t size,
                      mu_slot slot, const struct sockaddr_in *address, const char *name,
-                     size_t *count);
+                     uint64_t period_ns, uint64_t timeout_ns, size_t *count);
 char *bring_up_where(const struct sockaddr_in *addresses, uint32_t size, size_t *count);
 
 /* Takes the port from a daemon's "listening" line.  False: it is none, or of another address. */

@@ -91,6 +91,10 @@ static const char *cause_word(uint8_t cause)
         return "node-lost";
     case MU_CAUSE_REFUSED:
         return "refused";
+    case MU_CAUSE_SILENCE:
+        return "silence";
+    case MU_CAUSE_UNREACHABLE:
+        return "unreachable";
     }
     abort();
 }

@@ -234,7 +234,8 @@ static int start_daemon(struct machine *machine, struct node *node, const char *
     machine->open++;
     size_t size;
     char *text = bring_up_first(machine->id, machine->key, machine->config.nodes, node->slot,
-                                &machine->addresses[node->slot], node->name, &size);
+                                &machine->addresses[node->slot], node->name,
+                                machine->config.period_ns, machine->config.timeout_ns, &size);
     child_write(&node->child, text, size);
     return 0;
 }
@@ -292,6 +293,10 @@ struct machine *machine_open(const struct machine_config *config, char text[MACH
     struct machine *machine = calloc(1, sizeof *machine);
     if (machine != NULL) {
         machine->config = *config;
+        if (config->period_ns == 0) {
+            machine->config.period_ns = MACHINE_PERIOD_NS;
+            machine->config.timeout_ns = MACHINE_TIMEOUT_NS;
+        }
         machine->nodes = calloc(config->nodes, sizeof *machine->nodes);
         machine->addresses = calloc(config->nodes, sizeof *machine->addresses);
     }

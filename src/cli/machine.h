@@ -38,12 +38,19 @@ struct machine_hooks {
     void (*gone)(void *owner);
 };
 
+/* Fast enough that nobody waits, and slow enough for a host that is busy: a node may be stopped for
+ * 0.4 s before anybody calls it dead. */
+#define MACHINE_PERIOD_NS  UINT64_C(100000000)
+#define MACHINE_TIMEOUT_NS UINT64_C(500000000)
+
 struct machine_config {
     uv_loop_t *loop;
     uint32_t nodes;         /* 1 .. MACHINE_NODES_MAX */
     const char *musterd;    /* path of the daemon; NULL: next to this executable */
     const char *record_dir; /* an existing folder for node-N.record; NULL: nothing is recorded */
     bool verbose;           /* daemons say on standard error what they do */
+    uint64_t period_ns;     /* of heartbeats, and their timeout; 0: MACHINE_PERIOD_NS */
+    uint64_t timeout_ns;
     struct machine_hooks hooks;
 };
 

@@ -188,6 +188,8 @@ static bool prepare_machine(struct run *run)
                                           .nodes = run->options.nodes,
                                           .record_dir = run->options.record_dir,
                                           .verbose = run->options.verbose,
+                                          .period_ns = run->options.period_ns,
+                                          .timeout_ns = run->options.timeout_ns,
                                           .hooks = {.owner = run,
                                                     .ready = on_ready,
                                                     .failed = on_failed,

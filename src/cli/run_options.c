@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "cli/run_options.h"
 
+#include "cli/span.h"
+
 #include "cli/machine.h"
 #include "cli/map.h"
 #include "wire/launch.h"
@@ -170,7 +172,7 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
 {
     struct front front = {0};
     uint64_t nodes = 1, slots = 0, grace_ms = 500;
-    const char *on_failure = "abort";
+    const char *on_failure = "abort", *heartbeat = NULL;
     *options = (struct run_options){0};
     const struct arg args[] = {
         {"-n|-np", ARG_NUMBER, &front.count, 1, MU_LAUNCH_RANKS_MAX, "N", N_ABOUT},
@@ -194,6 +196,8 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
          "one JSON object for each death: who, how, told to whom and when"},
         {"record", ARG_TEXT, &options->record_dir, 0, 0, "DIR",
          "each node records what enters it, node-N.record there"},
+        {"heartbeat", ARG_TEXT, &heartbeat, 0, 0, "PERIOD,TIMEOUT",
+         "how often nodes beat, and which silence is a death (100ms,500ms)"},
         {"verbose", ARG_FLAG, &options->verbose, 0, 0, NULL, "say more on standard error"},
     };
     const struct command command = {"muster run", about, "PROGRAM [ARG]... [: ...]", args,
@@ -205,6 +209,10 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
     options->nodes = (uint32_t)nodes;
     options->grace_ms = (uint32_t)grace_ms;
     options->go_on = strcmp(on_failure, "continue") == 0;
+    char why[SPAN_WHY_MAX];
+    if (heartbeat != NULL &&
+        span_heartbeat(heartbeat, &options->period_ns, &options->timeout_ns, why) != NULL)
+        args_fail(&command, "--heartbeat %s", why);
     if (options->tag_output && options->output_dir != NULL)
         args_fail(&command,
                   "--tag-output is for the terminal, and --output-dir has a file for each");

@@ -29,6 +29,7 @@ struct run_options {
     uint32_t grace_ms;
     const char *record_dir;
     const char *report;
+    uint64_t period_ns, timeout_ns; /* of heartbeats; 0: as usual */
     bool verbose;
 };
 

@@ -24,7 +24,8 @@ enum mu_reach {
     MU_REACH_TRYING,   /* the helper lives and has asked the suspect */
     MU_REACH_HEARD,    /* the suspect has answered the helper */
     MU_REACH_DEAD,     /* the helper knows that the suspect is dead */
-    MU_REACH_LAST = MU_REACH_DEAD,
+    MU_REACH_TAKEN,    /* answers TAKE: the helper observes the suspect in the asker's place */
+    MU_REACH_LAST = MU_REACH_TAKEN,
 };
 
 /* Fields that a type does not use are zero. */
@@ -34,15 +35,24 @@ struct mu_beat {
     mu_slot from;
     mu_slot to;
     uint32_t from_incarnation;
-    uint32_t to_incarnation; /* as the sender knows it: a beat to another one is dropped */
+    uint32_t to_incarnation; /* as the sender knows it: a beat to another one is dropped.  0: the
+                                sender has not heard the receiver yet, and means whichever it is */
     /* WATCH, PROBE, ASK: fresh, and greater than all before of this sender's incarnation.  Whoever
-     * answers returns it.  BEAT, ACK, RELEASE: that of the watch.  TAKE: fresh. */
+     * answers returns it.  BEAT, ACK, RELEASE: that of the watch.  TAKE: fresh; its REPLY returns
+     * it.  A PROBE that a helper sends carries the nonce and stamp of the ASK. */
     uint64_t nonce;
-    uint64_t stamp_ns;   /* BEAT, PROBE: when sent, on the sender's clock; ACK, ANSWER return it */
-    uint64_t acked_ns;   /* BEAT: the newest stamp of this watch that came back; 0: none yet */
+    uint64_t stamp_ns; /* BEAT, PROBE, ASK: when sent, on the sender's clock; ACK, ANSWER and
+                          REPLY return it */
+    /* BEAT: the newest stamp that came back from this watcher; 0: none yet.  ANSWER: the time on
+     * the sender's clock, so that beats from before are old; a helper's REPLY passes it on. */
+    uint64_t acked_ns;
     uint64_t period_ns;  /* WATCH, TAKE */
     uint64_t timeout_ns; /* WATCH, TAKE */
-    mu_slot subject;     /* ASK, REPLY, TAKE: the suspect; DEAD: who is dead, the receiver */
+    /* ASK, REPLY, TAKE: the suspect.  DEAD: who is dead, the receiver.
+     * WATCH: in whose place the sender observes; mostly the sender itself.
+     * PROBE, ANSWER: who wants to know; the sender of the PROBE itself, or who asked it to help.
+     * RELEASE: who is observed no more; the receiver, or what the receiver has taken. */
+    mu_slot subject;
     uint32_t subject_incarnation;
 };
 

@@ -16,9 +16,8 @@
 
 enum {
     MU_DETECT_HELPERS = 3,  /* asked about one suspect in one round */
-    MU_DETECT_WATCHERS = 4, /* that one node beats to at once: one, but while a ring mends */
-    MU_DETECT_BATCHES = 25, /* of probes, each twice the one before: enough for MU_SIZE_MAX */
-    MU_DETECT_TRIES = 4,    /* suspects of others that one helper tries at once */
+    MU_DETECT_WATCHERS = 3, /* that one node beats to at once: one, but while a ring mends */
+    MU_DETECT_TAKES = 2,    /* nodes that one helper observes in the place of others */
 };
 
 /* Rules that a test breaks on purpose.  Zero in every daemon. */
@@ -40,18 +39,18 @@ struct mu_detect_config {
     uint32_t incarnation;
     uint64_t period_ns;
     uint64_t timeout_ns;
-    uint64_t grace_ns;    /* silence allowed to a node that was never heard since the start: daemons
-                             do not start at the same instant */
-    uint64_t nonce;       /* where this incarnation's nonces begin: drawn by the driver, below 2^63 */
-    bool alone_declares;  /* nobody at all answers: believe that the others are dead (one host: no
-                             network that could cut us off), rather than doubt for ever */
-    uint32_t dead;        /* capacity: dead nodes */
+    uint64_t grace_ns; /* silence allowed to a node that was never heard since the start: daemons
+                          do not start at the same instant */
+    uint64_t nonce;    /* where this incarnation's nonces begin: drawn by the driver, below 2^63 */
+    bool alone_declares;   /* nobody at all answers: believe that the others are dead (one host: no
+                              network that could cut us off), rather than doubt for ever */
+    uint32_t dead;         /* capacity: dead nodes */
     uint32_t broken_rules; /* enum mu_detect_broken */
 };
 
 enum {
-    MU_PERIOD_NS_MIN = 1000 * 1000,       /* 1 ms */
-    MU_TIMEOUT_RATIO_MIN = 2,             /* timeout over period, at least */
+    MU_PERIOD_NS_MIN = 1000 * 1000, /* 1 ms */
+    MU_TIMEOUT_RATIO_MIN = 2,       /* timeout over period, at least */
 };
 #define MU_TIMEOUT_NS_MAX (UINT64_C(3600) * 1000 * 1000 * 1000)
 
@@ -95,17 +94,19 @@ struct mu_detect_event {
 /* Why a node is declared, or reported. */
 enum mu_detect_cause {
     MU_DETECT_SILENT = 1,  /* nobody hears it */
-    MU_DETECT_UNREACHABLE, /* others hear it, its observer does not, and it was not mended in time */
+    MU_DETECT_UNREACHABLE, /* others hear it, its observer does not, and it was not mended in time
+                            */
 };
 
 /* What the observer knew when it declared.  Spans end at the declaration. */
 struct mu_detect_evidence {
     uint8_t cause; /* enum mu_detect_cause */
     mu_slot subject;
-    uint32_t incarnation;
+    uint32_t incarnation; /* 0: never heard here, so whichever the node knows */
     uint64_t period_ns;
     uint64_t timeout_ns;
-    uint64_t silent_ns;  /* since it was last heard; of one that was never heard: since asked */
+    uint64_t silent_ns;  /* since it was last heard; of one that was never heard: since asked, or
+                            since a timeout before the grace was over */
     uint64_t suspect_ns; /* since the beat was late and the first probe went out */
     uint64_t lag_ns;     /* of this observer itself, given back to the suspect */
     uint32_t probes;     /* sent to the suspect since then */
@@ -119,11 +120,13 @@ struct mu_detect_evidence {
 
 enum mu_detect_effect_type {
     MU_DETECT_SEND = 1,
-    MU_DETECT_VERDICT,  /* dead: hand it to the node.  The detector acts on it at once.  The subject
-                           may be this node itself (D6: the one reached by fewer gives way) */
-    MU_DETECT_REPORT,   /* 'unreachable' began (REPORT with cause) or was mended (cause 0) */
-    MU_DETECT_FENCED,   /* this incarnation was declared dead: nothing more leaves this detector */
-    MU_DETECT_LEASE,    /* 'held' says whether somebody acknowledges this node */
+    MU_DETECT_VERDICT, /* dead: hand it to the node.  The detector acts on it at once.  The subject
+                          may be this node itself (D6: the one reached by fewer gives way) */
+    MU_DETECT_REPORT,  /* 'unreachable' began (REPORT with cause) or was mended (cause 0) */
+    MU_DETECT_FENCED,  /* this incarnation was declared dead: nothing more leaves this detector */
+    MU_DETECT_LEASE,   /* 'held' says whether somebody acknowledges this node */
+    MU_DETECT_FAULT,   /* MU_FAULT_DEAD_FULL: a death that cannot be kept.  A verdict is not given,
+                          what the node says is not acted on, and the ring does not mend there */
 };
 
 struct mu_detect_effect {
@@ -133,6 +136,7 @@ struct mu_detect_effect {
         struct mu_detect_evidence evidence; /* VERDICT, REPORT */
         bool held;                          /* LEASE */
         mu_slot by;                         /* FENCED: who said so */
+        enum mu_fault fault;                /* FAULT */
     };
 };
 
@@ -175,6 +179,11 @@ mu_slot mu_detect_observes(const struct mu_detect *detect);
 mu_slot mu_detect_observer(const struct mu_detect *detect);
 
 bool mu_detect_lease_held(const struct mu_detect *detect);
+
+/* On the detector's clock: the lease runs out then, unless a step says otherwise before.  Whoever
+ * acts under the lease on another thread compares this with the clock, because after a stall no
+ * LEASE effect has come yet.  0: not held; MU_NEVER: nobody else is left. */
+uint64_t mu_detect_lease_until_ns(const struct mu_detect *detect);
 
 /* What the next step depends on, and nothing else. */
 void mu_detect_fingerprint(const struct mu_detect *detect, struct mu_fingerprint *print);

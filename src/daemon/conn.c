@@ -26,7 +26,9 @@ struct mu_conn {
     bool accepted;
     bool was_high; /* more than MU_CONN_QUEUE_HIGH was queued, and the owner waits for room */
     bool closing;
-    uint8_t handles; /* that are not closed yet: tcp, timer */
+    bool missed;                  /* something, while the net was cut */
+    struct mu_conn *next, **link; /* all of the net */
+    uint8_t handles;              /* that are not closed yet: tcp, timer */
 };
 
 /* What one uv_write() carries: the part that the socket did not take at once. */
@@ -69,6 +71,9 @@ static void on_handle_closed(uv_handle_t *handle)
         return;
     mu_seal_free(&conn->seal);
     conn->net->open--;
+    *conn->link = conn->next;
+    if (conn->next != NULL)
+        conn->next->link = conn->link;
     free(conn->buffer);
     free(conn);
 }
@@ -107,9 +112,25 @@ static void end_bad(struct mu_conn *conn)
 static void on_timer(uv_timer_t *timer)
 {
     struct mu_conn *conn = timer->data;
+    if (conn->net->is_cut) { /* that would be heard */
+        conn->missed = true;
+        return;
+    }
     if (conn->hooks != NULL)
         conn->net->late++;
     end(conn, MU_CONN_UNREACHED, 0, "the handshake was not over after 5 s");
+}
+
+void mu_net_cut(struct mu_net *net, bool is_cut)
+{
+    net->is_cut = is_cut;
+    if (is_cut)
+        return;
+    for (struct mu_conn *conn = net->first, *next; conn != NULL; conn = next) {
+        next = conn->next; /* closing frees nothing before the loop runs next */
+        if (conn->missed)
+            end(conn, MU_CONN_CUT, 0, "it was cut");
+    }
 }
 
 /* ---- bytes out ---- */
@@ -130,6 +151,10 @@ static void write_bytes(struct mu_conn *conn, const uint8_t *bytes, size_t count
 {
     if (conn->closing || count == 0)
         return;
+    if (conn->net->is_cut) {
+        conn->missed = true;
+        return;
+    }
     conn->net->bytes_out += count;
     if (mu_conn_queued(conn) == 0) {
         uv_buf_t direct = uv_buf_init((char *)bytes, (unsigned)count);
@@ -244,12 +269,18 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     (void)suggested;
     struct mu_conn *conn = handle->data;
-    *buffer = uv_buf_init((char *)conn->net->incoming, INCOMING_BYTES);
+    /* Without room nothing is read: on_read() is told UV_ENOBUFS. */
+    *buffer = uv_buf_init((char *)conn->net->incoming, conn->net->is_cut ? 0 : INCOMING_BYTES);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
 {
     struct mu_conn *conn = stream->data;
+    if (count == UV_ENOBUFS) {
+        conn->missed = true;
+        uv_read_stop(stream);
+        return;
+    }
     if (count >= 0) {
         on_bytes(conn, (const uint8_t *)buffer->base, (size_t)count);
         return;
@@ -281,6 +312,11 @@ static struct mu_conn *make(struct mu_net *net, const struct mu_conn_hooks *hook
     conn->tcp.data = conn->timer.data = conn;
     conn->handles = 2;
     net->open++;
+    conn->next = net->first;
+    conn->link = &net->first;
+    if (conn->next != NULL)
+        conn->next->link = &conn->next;
+    net->first = conn;
     uv_timer_start(&conn->timer, on_timer, SHAKE_MS, 0);
     return conn;
 }

@@ -27,6 +27,8 @@ struct mu_net {
     uint64_t frames_in, frames_out; /* sealed frames, with the handshake's */
     uint64_t bytes_in, bytes_out;   /* of TCP */
     uint32_t open;                  /* connections that are not freed yet */
+    struct mu_conn *first;          /* these */
+    bool is_cut;                    /* mu_net_cut() */
 };
 
 /* Returns 0 or an errno.  'net' is the caller's and does not move. */
@@ -35,6 +37,10 @@ int mu_net_init(struct mu_net *net, uv_loop_t *loop, const struct mu_hello *self
 
 /* When no connection is open any more. */
 void mu_net_free(struct mu_net *net);
+
+/* As if the network were silently cut: nothing is read, what is written is lost, nobody is told.
+ * When it is over, connections that missed something end as if they had been reset. */
+void mu_net_cut(struct mu_net *net, bool is_cut);
 
 enum mu_conn_ending {
     MU_CONN_GOODBYE = 1, /* the other side said BYE */

@@ -44,7 +44,7 @@ static bool on_cut(void *owner, mu_slot peer, enum mu_close_reason reason)
     return mu_peers_cut(daemon->peers, peer, reason);
 }
 
-static void on_fault(void *owner, enum mu_fault fault, mu_slot peer)
+void mu_daemon_fault(void *owner, enum mu_fault fault, mu_slot peer)
 {
     struct mu_daemon *daemon = owner;
     if (daemon->faults[fault]++ == 0)
@@ -120,12 +120,18 @@ static void peer_gone(void *owner, mu_slot peer, uint32_t incarnation)
     settle(daemon);
 }
 
-static void peer_fenced(void *owner, mu_slot by)
+void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by)
 {
-    struct mu_daemon *daemon = owner;
+    if (daemon->fenced)
+        return;
     mu_warn("node %" PRIu32 " says that this node was declared dead", by);
     mu_daemon_node_gone(daemon, daemon->net.self.from, daemon->net.self.incarnation);
     settle(daemon);
+}
+
+static void peer_fenced(void *owner, mu_slot by)
+{
+    mu_daemon_fenced_by(owner, by);
 }
 
 /* ---- who connects ---- */
@@ -257,14 +263,15 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
     if (failed != 0)
         return say(text, "cannot set up connections", failed);
 
-    struct mu_notify_config notify = {
-        .loop = &daemon->loop,
-        .machine = orders->machine,
-        .self = orders->slot,
-        .size = orders->size,
-        .journal = config->journal,
-        .clients = CLIENTS_MAX,
-        .hooks = {daemon, on_told, on_dying, mu_daemon_node, mu_daemon_counter, mu_daemon_kill}};
+    struct mu_notify_config notify = {.loop = &daemon->loop,
+                                      .machine = orders->machine,
+                                      .self = orders->slot,
+                                      .size = orders->size,
+                                      .journal = config->journal,
+                                      .clients = CLIENTS_MAX,
+                                      .hooks = {daemon, on_told, on_dying, mu_daemon_node,
+                                                mu_daemon_counter, mu_daemon_kill, mu_daemon_set,
+                                                mu_daemon_cut}};
     failed = mu_notify_open(&notify, &daemon->notify);
     if (failed != 0)
         return say(text, "cannot open the socket for local programs", failed);
@@ -292,7 +299,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
                                          .cut = on_cut,
                                          .deliver = mu_daemon_deliver,
                                          .fenced = on_fenced,
-                                         .fault = on_fault};
+                                         .fault = mu_daemon_fault};
     failed = mu_drive_open(&daemon->loop, &core, config->record, &drive, &daemon->drive);
     if (failed != 0)
         return say(text, config->record != NULL ? config->record : "cannot set up the node",
@@ -301,6 +308,9 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
     daemon->door.member = on_member;
     daemon->door.owner = daemon;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = orders->listen};
+    failed = mu_daemon_ring_listen(daemon, &address);
+    if (failed != 0)
+        return say(text, "cannot open the socket for heartbeats", failed);
     failed = mu_door_open(&daemon->door, &daemon->net, &address);
     if (failed != 0)
         return say(text, "cannot listen", failed);
@@ -347,6 +357,8 @@ struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *te
         return NULL;
     }
     daemon->clock = clock_number();
+    daemon->period_ns = config->orders->period_ns;
+    daemon->timeout_ns = config->orders->timeout_ns;
     daemon->started_ns = mu_now_ns();
     daemon->answers = config->answers;
     daemon->past_end = &daemon->past;
@@ -358,7 +370,9 @@ struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *te
     uv_timer_init(&daemon->loop, &daemon->left_timer);
     uv_timer_init(&daemon->loop, &daemon->past_timer);
     uv_timer_init(&daemon->loop, &daemon->waiting_timer);
-    daemon->left_timer.data = daemon->past_timer.data = daemon->waiting_timer.data = daemon;
+    uv_timer_init(&daemon->loop, &daemon->ring_timer);
+    daemon->left_timer.data = daemon->past_timer.data = daemon->waiting_timer.data =
+        daemon->ring_timer.data = daemon;
     return daemon;
 }
 
@@ -387,6 +401,9 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
     if (daemon->peers == NULL)
         abort();
     mu_drive_start(daemon->drive);
+    failed = mu_daemon_ring_start(daemon, addresses);
+    if (failed != 0)
+        return say(text, "cannot start the heartbeat thread", failed);
     settle(daemon);
     return NULL;
 }
@@ -403,6 +420,7 @@ static void close_handle(void *handle)
 static void on_all_over(void *owner)
 {
     struct mu_daemon *daemon = owner;
+    mu_daemon_ring_stop(daemon);
     mu_door_close(&daemon->door);
     /* Who goes alone takes its processes along, and the others are to know: no goodbye. */
     mu_peers_leave(daemon->peers, daemon->machine_ends);
@@ -418,6 +436,7 @@ static void on_all_over(void *owner)
     close_handle(&daemon->left_timer);
     close_handle(&daemon->past_timer);
     close_handle(&daemon->waiting_timer);
+    close_handle(&daemon->ring_timer);
     for (size_t i = 0; i < sizeof daemon->signals / sizeof daemon->signals[0]; i++)
         close_handle(&daemon->signals[i]);
 }
@@ -427,6 +446,7 @@ static void end(struct mu_daemon *daemon, uint32_t grace_ms)
     if (daemon->ending)
         return;
     daemon->ending = true;
+    mu_net_cut(&daemon->net, false); /* whatever was injected: the end is to be heard */
     mu_tell("ends");
     mu_jobs_stop_all(daemon->jobs, grace_ms, on_all_over);
 }

@@ -107,6 +107,21 @@ void mu_daemon_node_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarn
     report(daemon, 0, mu_notice_node(node, incarnation), node, &evidence);
 }
 
+void mu_daemon_node_declared(struct mu_daemon *daemon, uint32_t incarnation,
+                             const struct mu_evidence *evidence)
+{
+    /* Only its observer sees it, so the tree hangs here. */
+    report(daemon, 0, mu_notice_node(evidence->node, incarnation), daemon->net.self.from, evidence);
+}
+
+void mu_daemon_post_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns)
+{
+    struct mu_news times = {.type = MU_NEWS_TIMES, .times = {period_ns, timeout_ns}};
+    struct mu_daemon_news news = {.is_post = true};
+    news.length = (uint16_t)mu_news_encode(&times, news.bytes);
+    give_or_keep(daemon, &news);
+}
+
 static void flush_left(struct mu_daemon *daemon)
 {
     if (daemon->left.left.rows == 0)
@@ -232,6 +247,9 @@ static void deliver_news(struct mu_daemon *daemon, const struct mu_notice *notic
     case MU_NEWS_KILL:
         mu_jobs_kill(daemon->jobs, news.job, news.kill.signal);
         return;
+    case MU_NEWS_TIMES:
+        mu_daemon_ring_times(daemon, news.times.period_ns, news.times.timeout_ns);
+        return;
     }
     abort();
 }
@@ -258,6 +276,7 @@ void mu_daemon_deliver(void *owner, const struct mu_notice *notice)
         daemon->dead++;
         mu_tell("node %u is dead, seen by node %u", (unsigned)notice->id.index,
                 (unsigned)evidence.seen_by);
+        mu_daemon_ring_out(daemon, (mu_slot)notice->id.index, (uint32_t)notice->id.stream);
         mu_notify_node(daemon->notify, (mu_slot)notice->id.index, now_ns,
                        age_of(daemon, notice, evidence.clock, evidence.seen_ns, now_ns),
                        notice->hops, &evidence);

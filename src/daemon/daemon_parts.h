@@ -5,6 +5,7 @@
 #include "daemon/daemon.h"
 #include "daemon/door.h"
 #include "daemon/drive.h"
+#include "daemon/heartbeat.h"
 #include "daemon/jobs.h"
 #include "daemon/notify.h"
 #include "daemon/peers.h"
@@ -66,6 +67,16 @@ struct mu_daemon {
     struct mu_daemon_past *past, **past_end; /* the oldest first */
     uv_timer_t past_timer;
 
+    /* The ring: daemon_ring.c. */
+    struct mu_heartbeat *heartbeat; /* from the beginning on; runs from the start on */
+    bool ring_runs;
+    uv_poll_t ring_poll;
+    uint64_t period_ns, timeout_ns; /* as everybody was told last */
+    struct mu_dead_entry *outs;     /* deaths that the heartbeat thread does not know yet */
+    uint32_t out_count;
+    uv_timer_t ring_timer;
+    uint64_t unreachable; /* reports */
+
     uint64_t faults[MU_FAULT_KINDS];
     uint64_t delivered, bad_evidence, bad_news;
 };
@@ -79,6 +90,13 @@ void mu_daemon_job_over(void *owner, uint32_t job);
 
 /* A node is dead: the core is to know. */
 void mu_daemon_node_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation);
+
+/* The same with its evidence, which names the node. */
+void mu_daemon_node_declared(struct mu_daemon *daemon, uint32_t incarnation,
+                             const struct mu_evidence *evidence);
+
+/* Everybody is to beat like this. */
+void mu_daemon_post_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns);
 
 /* What the core delivers. */
 void mu_daemon_deliver(void *owner, const struct mu_notice *notice);
@@ -94,6 +112,29 @@ void mu_daemon_on_waiting(uv_timer_t *timer);
 /* At the end. */
 void mu_daemon_forget_past(struct mu_daemon *daemon);
 void mu_daemon_forget_waiting(struct mu_daemon *daemon);
+
+/* ---- daemon_ring.c: the heartbeat thread ---- */
+
+/* Its socket has the address of the door, and the same port: it is chosen here.  Returns 0 or an
+ * errno. */
+int mu_daemon_ring_listen(struct mu_daemon *daemon, struct sockaddr_in *address);
+int mu_daemon_ring_start(struct mu_daemon *daemon, const struct sockaddr_in *addresses);
+void mu_daemon_ring_stop(struct mu_daemon *daemon);
+
+/* A node is dead or has left: whoever saw it, the ring is to mend. */
+void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation);
+void mu_daemon_ring_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns);
+void mu_daemon_ring_again(uv_timer_t *timer);
+
+/* An operator's words: NULL, or why not. */
+const char *mu_daemon_set(void *owner, uint64_t period_ns, uint64_t timeout_ns);
+const char *mu_daemon_cut(void *owner, bool is_cut);
+
+/* ---- daemon.c ---- */
+
+/* Somebody says that this node was declared dead. */
+void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by);
+void mu_daemon_fault(void *owner, enum mu_fault fault, mu_slot peer);
 
 /* ---- daemon_status.c: what an operator sees ---- */
 

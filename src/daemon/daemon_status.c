@@ -26,9 +26,19 @@ void mu_daemon_node(void *owner, struct mu_local_node *node)
              (unsigned)ntohs(daemon->door.address.sin_port));
 }
 
+static uint64_t lease_left_ns(const struct mu_daemon *daemon)
+{
+    uint64_t until_ns = mu_heartbeat_lease_until_ns(daemon->heartbeat), now_ns = mu_now_ns();
+    if (until_ns == MU_NEVER)
+        return MU_NEVER;
+    return until_ns > now_ns ? until_ns - now_ns : 0;
+}
+
 /* In this order; then the classes of bad connections, then the faults of the core. */
 static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **name)
 {
+    struct mu_heartbeat_counts beats;
+    mu_heartbeat_counts(daemon->heartbeat, &beats);
     const struct {
         const char *name;
         uint64_t value;
@@ -47,6 +57,24 @@ static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **n
         {"notices", daemon->delivered},
         {"bad_evidence", daemon->bad_evidence},
         {"bad_news", daemon->bad_news},
+        {"ring_period_ns", daemon->period_ns},
+        {"ring_timeout_ns", daemon->timeout_ns},
+        {"ring_observes", beats.observes},
+        {"ring_observer", beats.observer},
+        {"ring_lease_ns", lease_left_ns(daemon)},
+        {"ring_unreachable", daemon->unreachable},
+        {"ring_lag_ns_p99", mu_heartbeat_lag_ns(&beats, 99)},
+        {"ring_lag_ns_max", beats.lag_ns_max},
+        {"ring_lags_given_back", beats.lags_given_back},
+        {"ring_cpu_ns", mu_heartbeat_cpu_ns(daemon->heartbeat)},
+        {"beats_in", beats.in},
+        {"beats_out", beats.out},
+        {"beat_bytes_in", beats.in_bytes},
+        {"beat_bytes_out", beats.out_bytes},
+        {"beats_malformed", beats.malformed},
+        {"beats_forged", beats.forged},
+        {"beats_dropped", beats.dropped},
+        {"beats_not_sent", beats.send_errors},
     };
     enum { ROWS = sizeof rows / sizeof rows[0] };
     if (i >= ROWS) {

@@ -64,6 +64,8 @@ static const struct mu_conn_hooks stranger = {
 static void on_connection(uv_stream_t *listener, int status)
 {
     struct mu_door *door = listener->data;
+    if (door->net->is_cut)
+        return; /* they wait in the kernel, and hear nothing */
     struct mu_conn *conn = status == 0 ? mu_conn_take(door->net, listener, &stranger, door) : NULL;
     if (conn == NULL) {
         door->failed++;

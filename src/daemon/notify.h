@@ -34,6 +34,9 @@ struct mu_notify_hooks {
     /* An operator wants a job to end, everywhere.  NULL, or why it cannot be: one sentence of
      * printable ASCII. */
     const char *(*kill)(void *owner, uint32_t job, int signal);
+    /* The same for heartbeats, and for a silent cut of this node alone. */
+    const char *(*set)(void *owner, uint64_t period_ns, uint64_t timeout_ns);
+    const char *(*cut)(void *owner, bool is_cut);
 };
 
 struct mu_notify_config {

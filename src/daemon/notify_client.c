@@ -544,10 +544,9 @@ static void on_hello(struct mu_client *client, const struct mu_local_hello *hell
         client->step = MU_STEP_WELCOME;
 }
 
-static void on_kill(struct mu_client *client, const struct mu_local_message *message)
+/* What an operator asked for was done, or cannot be. */
+static void answer(struct mu_client *client, const char *why_not)
 {
-    const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
-    const char *why_not = hooks->kill(hooks->owner, message->kill.job, message->kill.signal);
     client->step = why_not == NULL ? MU_STEP_DONE : MU_STEP_CANNOT;
     if (why_not != NULL)
         snprintf(client->why_not, sizeof client->why_not, "%s", why_not);
@@ -555,6 +554,7 @@ static void on_kill(struct mu_client *client, const struct mu_local_message *mes
 
 static void on_request(struct mu_client *client, const struct mu_local_message *message)
 {
+    const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
     switch ((enum mu_local_type)message->type) {
     case MU_LOCAL_STATUS:
         client->step = MU_STEP_NODE;
@@ -562,7 +562,13 @@ static void on_request(struct mu_client *client, const struct mu_local_message *
         client->counters_told = 0;
         return;
     case MU_LOCAL_KILL:
-        on_kill(client, message);
+        answer(client, hooks->kill(hooks->owner, message->kill.job, message->kill.signal));
+        return;
+    case MU_LOCAL_SET:
+        answer(client, hooks->set(hooks->owner, message->set.period_ns, message->set.timeout_ns));
+        return;
+    case MU_LOCAL_CUT:
+        answer(client, hooks->cut(hooks->owner, message->cut.is_cut));
         return;
     case MU_LOCAL_WATCH:
         client->step = MU_STEP_STATE;

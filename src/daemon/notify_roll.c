@@ -22,7 +22,7 @@ bool mu_roll_init(struct mu_roll *roll, uint32_t size)
 void mu_roll_free(struct mu_roll *roll)
 {
     for (uint32_t i = 0; i < roll->proof_count; i++)
-        free(roll->proofs[i].path);
+        free(roll->proofs[i].longer);
     free(roll->proofs);
     free(roll->gone);
     free(roll->is_gone);
@@ -39,14 +39,17 @@ bool mu_roll_has(const struct mu_roll *roll, uint32_t index)
 static uint32_t keep_proof(struct mu_roll *roll, const struct mu_evidence *evidence)
 {
     struct mu_proof *proof = &roll->proofs[roll->proof_count++];
-    struct mu_evidence pathless = *evidence;
-    mu_evidence_path(&pathless, NULL);
+    uint8_t bytes[MU_EVIDENCE_BYTES_MAX];
     struct mu_writer writer;
-    mu_writer_init(&writer, proof->evidence, sizeof proof->evidence);
-    mu_write_evidence(&writer, &pathless);
-    assert(!writer.full && writer.used == sizeof proof->evidence);
-    /* Only what could not be started has one.  Without memory it is told without. */
-    proof->path = evidence->path[0] != '\0' ? strdup(evidence->path) : NULL;
+    mu_writer_init(&writer, bytes, sizeof bytes);
+    mu_write_evidence(&writer, evidence);
+    assert(!writer.full);
+    proof->count = (uint16_t)writer.used;
+    bool is_short = writer.used <= sizeof proof->bytes;
+    proof->longer = is_short ? NULL : malloc(writer.used);
+    if (!is_short && proof->longer == NULL)
+        abort(); /* a death would be told without its proof */
+    memcpy(is_short ? proof->bytes : proof->longer, bytes, writer.used);
     return roll->proof_count;
 }
 
@@ -87,10 +90,9 @@ uint64_t mu_roll_serial(const struct mu_roll *roll, uint32_t i)
 static void read_proof(const struct mu_proof *proof, struct mu_evidence *evidence)
 {
     struct mu_reader reader;
-    mu_reader_init(&reader, proof->evidence, sizeof proof->evidence);
+    mu_reader_init(&reader, proof->longer != NULL ? proof->longer : proof->bytes, proof->count);
     mu_read_evidence(&reader, evidence);
     assert(!reader.bad);
-    mu_evidence_path(evidence, proof->path);
 }
 
 void mu_roll_event(const struct mu_roll *roll, uint32_t i, mu_slot node,

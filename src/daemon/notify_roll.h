@@ -19,8 +19,9 @@ struct mu_gone {
 };
 
 struct mu_proof {
-    uint8_t evidence[MU_EVIDENCE_BYTES_MAX - MU_EVIDENCE_PATH_MAX]; /* encoded, without the path */
-    char *path;                                                     /* NULL: none */
+    uint8_t bytes[MU_EVIDENCE_BYTES_MAX - MU_EVIDENCE_PATH_MAX]; /* encoded: enough for most */
+    uint16_t count;
+    uint8_t *longer; /* what does not fit there; NULL: it does */
 };
 
 struct mu_roll {

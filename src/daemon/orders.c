@@ -1,5 +1,7 @@
 #include "daemon/orders.h"
 
+#include "core/detect_ring.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -55,15 +57,22 @@ static const char *after(const char *line, const char *word)
     return strncmp(line, word, length) == 0 && line[length] == ' ' ? line + length + 1 : NULL;
 }
 
-static bool read_number(const char *digits, uint64_t low, uint64_t high, uint32_t *number)
+static bool read_long(const char *digits, uint64_t low, uint64_t high, uint64_t *number)
 {
     if (*digits < '0' || *digits > '9')
         return false;
     char *rest;
     errno = 0;
-    unsigned long long value = strtoull(digits, &rest, 10);
+    *number = strtoull(digits, &rest, 10);
+    return errno == 0 && *rest == '\0' && *number >= low && *number <= high;
+}
+
+static bool read_number(const char *digits, uint32_t low, uint32_t high, uint32_t *number)
+{
+    uint64_t value = 0;
+    bool good = read_long(digits, low, high, &value);
     *number = (uint32_t)value;
-    return errno == 0 && *rest == '\0' && value >= low && value <= high;
+    return good;
 }
 
 static bool read_hex(const char *digits, uint8_t *bytes, size_t count)
@@ -114,6 +123,18 @@ static bool read_name(const char *value, struct mu_orders *orders)
     return true;
 }
 
+/* The two belong together: the second one is held against the first. */
+static bool read_period(const char *value, struct mu_orders *orders)
+{
+    return read_long(value, MU_PERIOD_NS_MIN, MU_TIMEOUT_NS_MAX, &orders->period_ns);
+}
+
+static bool read_timeout(const char *value, struct mu_orders *orders)
+{
+    return read_long(value, 1, MU_TIMEOUT_NS_MAX, &orders->timeout_ns) &&
+           mu_detect_times_error(orders->period_ns, orders->timeout_ns) == NULL;
+}
+
 static const struct {
     const char *word;
     bool (*read)(const char *value, struct mu_orders *orders);
@@ -126,6 +147,9 @@ static const struct {
     {"slot", read_slot, "below the size, which comes before it", false},
     {"listen", read_listen, "an IPv4 address", false},
     {"name", read_name, "1 to 64 characters", false},
+    {"period", read_period, "nanoseconds, between 1 ms and an hour", false},
+    {"timeout", read_timeout, "at least twice the period, which comes before it, up to an hour",
+     false},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };

@@ -7,6 +7,8 @@
  *     slot 3                          which of them this is
  *     listen 127.77.1.4               where; the kernel chooses the port
  *     name node3                      of the host, for messages and, where permitted, for programs
+ *     period 100000000                of heartbeats, in ns
+ *     timeout 500000000               of silence, in ns
  *     .
  *
  * The daemon says "listening ADDRESS PORT" on its standard output, and reads where the others are:
@@ -33,6 +35,7 @@ struct mu_orders {
     mu_slot slot;
     struct in_addr listen;
     char name[MU_ORDERS_NAME_MAX + 1];
+    uint64_t period_ns, timeout_ns; /* that pass mu_detect_times_error() */
 };
 
 /* Bytes that were read and not looked at yet.  Zeroed at first. */

@@ -59,13 +59,17 @@ static const char *verdict_error(const struct mu_evidence *evidence)
     if (evidence->verdict < MU_VERDICT_DEAD || evidence->verdict > MU_VERDICT_LAST)
         return "a verdict is 1 (dead) to 7 (left)";
     if (evidence->cause < MU_CAUSE_EXIT || evidence->cause > MU_CAUSE_LAST)
-        return "a cause is 1 (exit) to 3 (refused)";
+        return "a cause is 1 (exit) to 5 (unreachable)";
     if (evidence->cause == MU_CAUSE_EXIT) {
         int expected = how->type == MU_EXIT_LEFT ? MU_VERDICT_LEFT : MU_VERDICT_DEAD;
         return evidence->verdict == expected ? NULL : "who ended has left or is dead, as it ended";
     }
     if (evidence->verdict == MU_VERDICT_LEFT)
         return "only a process that ended has left";
+    if (evidence->cause == MU_CAUSE_SILENCE && evidence->verdict != MU_VERDICT_SILENT)
+        return "whom nobody hears is silent";
+    if (evidence->cause == MU_CAUSE_UNREACHABLE && evidence->verdict != MU_VERDICT_UNREACHABLE)
+        return "whom others hear is unreachable";
     return how->type == MU_EXIT_LEFT ? NULL : "only a process that ended has a way in which it did";
 }
 
@@ -82,6 +86,18 @@ static const char *path_error(const struct mu_evidence *evidence)
     return NULL;
 }
 
+static bool has_ring(const struct mu_evidence *evidence)
+{
+    return evidence->cause == MU_CAUSE_SILENCE || evidence->cause == MU_CAUSE_UNREACHABLE;
+}
+
+static const char *ring_error(const struct mu_evidence *evidence)
+{
+    if (has_ring(evidence))
+        return mu_ring_proof_error(&evidence->ring);
+    return evidence->ring.timeout_ns == 0 ? NULL : "only the ring finds silence";
+}
+
 const char *mu_evidence_error(const struct mu_evidence *evidence)
 {
     const char *error = how_error(&evidence->how);
@@ -89,6 +105,8 @@ const char *mu_evidence_error(const struct mu_evidence *evidence)
         error = verdict_error(evidence);
     if (error == NULL)
         error = path_error(evidence);
+    if (error == NULL)
+        error = ring_error(evidence);
     if (error != NULL)
         return error;
     if (evidence->seen_by >= MU_SIZE_MAX || evidence->node >= MU_SIZE_MAX)
@@ -118,6 +136,8 @@ void mu_write_evidence(struct mu_writer *writer, const struct mu_evidence *evide
     mu_write_u64(writer, evidence->clock);
     mu_write_u8(writer, (uint8_t)length);
     mu_write_bytes(writer, evidence->path, length);
+    if (has_ring(evidence))
+        mu_write_ring_proof(writer, &evidence->ring);
 }
 
 static void read_how(struct mu_reader *reader, struct mu_exit_kind *how)
@@ -161,6 +181,8 @@ void mu_read_evidence(struct mu_reader *reader, struct mu_evidence *evidence)
     evidence->seen_ns = mu_read_u64(reader);
     evidence->clock = mu_read_u64(reader);
     read_path(reader, evidence->path);
+    if (has_ring(evidence))
+        mu_read_ring_proof(reader, &evidence->ring);
     if (!reader->bad && mu_evidence_error(evidence) != NULL)
         reader->bad = true;
 }
@@ -183,6 +205,12 @@ void mu_evidence_path(struct mu_evidence *evidence, const char *path)
             *at = '?';
 }
 
+static void put_ms(struct mu_words *words, uint64_t ns)
+{
+    mu_words_number(words, (int64_t)(ns / 1000000));
+    mu_words_put(words, " ms");
+}
+
 const char *mu_evidence_text(const struct mu_evidence *evidence, char *text, size_t room)
 {
     struct mu_words words = mu_words_in(text, room);
@@ -195,6 +223,16 @@ const char *mu_evidence_text(const struct mu_evidence *evidence, char *text, siz
         return text;
     case MU_CAUSE_REFUSED:
         mu_words_put(&words, "its connection closed and a new one was refused");
+        return text;
+    case MU_CAUSE_SILENCE:
+        mu_words_put(&words, "nobody has heard it for ");
+        put_ms(&words, evidence->ring.silent_ns);
+        return text;
+    case MU_CAUSE_UNREACHABLE:
+        mu_words_put(&words, "others hear it, but node ");
+        mu_words_number(&words, evidence->seen_by);
+        mu_words_put(&words, " has not for ");
+        put_ms(&words, evidence->ring.silent_ns);
         return text;
     }
     abort();

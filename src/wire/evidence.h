@@ -6,6 +6,7 @@
 #include "core/types.h"
 #include "wire/bytes.h"
 #include "wire/exit_kind.h"
+#include "wire/ring_proof.h"
 
 enum mu_verdict {
     MU_VERDICT_DEAD = 1,     /* gone, proven */
@@ -24,12 +25,14 @@ enum mu_cause {
     MU_CAUSE_NODE_LOST, /* a process: the node that it ran on is dead */
     MU_CAUSE_REFUSED, /* a node: its connection closed without a goodbye, and a new one was refused
                        */
-    MU_CAUSE_LAST = MU_CAUSE_REFUSED,
+    MU_CAUSE_SILENCE, /* a node: nobody hears it any more; 'ring' says how that was found */
+    MU_CAUSE_UNREACHABLE, /* a node: others hear it, its observer does not, and that did not mend */
+    MU_CAUSE_LAST = MU_CAUSE_UNREACHABLE,
 };
 
 enum {
     MU_EVIDENCE_PATH_MAX = 120, /* of a program or folder; a longer one keeps its end */
-    MU_EVIDENCE_BYTES_MAX = 40 + MU_EVIDENCE_PATH_MAX,
+    MU_EVIDENCE_BYTES_MAX = 40 + MU_EVIDENCE_PATH_MAX, /* a proof of the ring is shorter */
 };
 
 struct mu_evidence {
@@ -44,6 +47,7 @@ struct mu_evidence {
     uint64_t seen_ns;
     uint64_t clock;
     char path[MU_EVIDENCE_PATH_MAX + 1]; /* what could not be started; "" otherwise */
+    struct mu_ring_proof ring;           /* SILENCE, UNREACHABLE; else zeroed */
 };
 
 /* What breaks a rule of an evidence, or NULL.  Writing asserts it, reading refuses it. */

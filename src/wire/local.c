@@ -98,6 +98,8 @@ static const char *message_error(const struct mu_local_message *message)
         return event_error(&message->event);
     case MU_LOCAL_LOST:
         return message->lost.count > 0 ? NULL : "nobody loses 0 events";
+    case MU_LOCAL_SET:
+        return mu_detect_times_error(message->set.period_ns, message->set.timeout_ns);
     case MU_LOCAL_AGAIN:
         return message->again.serial > 0 ? NULL : "serials count from 1";
     case MU_LOCAL_NODE:
@@ -110,6 +112,7 @@ static const char *message_error(const struct mu_local_message *message)
                    : "the name of a counter is 1 to 200 bytes of printable ASCII";
     case MU_LOCAL_STATUS:
     case MU_LOCAL_WATCH:
+    case MU_LOCAL_CUT:
     case MU_LOCAL_LEAVE:
     case MU_LOCAL_CAUGHT_UP:
     case MU_LOCAL_DONE:
@@ -206,6 +209,13 @@ static void write_body(struct mu_writer *writer, const struct mu_local_message *
     case MU_LOCAL_LOST:
         mu_write_u64(writer, message->lost.count);
         return;
+    case MU_LOCAL_SET:
+        mu_write_u64(writer, message->set.period_ns);
+        mu_write_u64(writer, message->set.timeout_ns);
+        return;
+    case MU_LOCAL_CUT:
+        mu_write_u8(writer, message->cut.is_cut);
+        return;
     case MU_LOCAL_AGAIN:
         mu_write_u64(writer, message->again.serial);
         return;
@@ -290,12 +300,17 @@ static void read_welcome(struct mu_reader *reader, struct mu_local_welcome *welc
     welcome->size = mu_read_u32(reader);
 }
 
+static bool read_flag(struct mu_reader *reader)
+{
+    uint8_t flag = mu_read_u8(reader);
+    if (flag > 1)
+        reader->bad = true;
+    return flag == 1;
+}
+
 static void read_event(struct mu_reader *reader, struct mu_local_event *event)
 {
-    uint8_t is_state = mu_read_u8(reader);
-    if (is_state > 1)
-        reader->bad = true;
-    event->is_state = is_state == 1;
+    event->is_state = read_flag(reader);
     event->serial = mu_read_u64(reader);
     event->subject = mu_read_u8(reader);
     event->hops = mu_read_u16(reader);
@@ -355,6 +370,13 @@ static void read_body(struct mu_reader *reader, struct mu_local_message *message
         return;
     case MU_LOCAL_LOST:
         message->lost.count = mu_read_u64(reader);
+        return;
+    case MU_LOCAL_SET:
+        message->set.period_ns = mu_read_u64(reader);
+        message->set.timeout_ns = mu_read_u64(reader);
+        return;
+    case MU_LOCAL_CUT:
+        message->cut.is_cut = read_flag(reader);
         return;
     case MU_LOCAL_AGAIN:
         message->again.serial = mu_read_u64(reader);

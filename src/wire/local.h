@@ -28,6 +28,8 @@ enum mu_local_type {
     MU_LOCAL_KILL,      /* an operator: end a job on every node; DONE or REFUSED comes back */
     MU_LOCAL_WATCH,     /* an operator: EVENTs from the first that is still kept on */
     MU_LOCAL_AGAIN,     /* a member whose event is gone from the board: LOST and the state follow */
+    MU_LOCAL_SET,       /* an operator: new period and timeout for the ring of every node */
+    MU_LOCAL_CUT,       /* an operator: this node hears and says nothing any more, or does again */
     MU_LOCAL_LEAVE,     /* a member closes on purpose.  Who closes without it is dying */
     /* from the daemon */
     MU_LOCAL_WELCOME = 32, /* the answer to HELLO; a member's brings the board and the bell */
@@ -53,7 +55,7 @@ enum mu_local_refusal {
     MU_LOCAL_NOT_KNOWN,         /* not a process of that job and rank */
     MU_LOCAL_NO_PLACE,          /* too many clients at once */
     MU_LOCAL_BAD_PACKET,        /* it breaks a rule, or is not what can come now */
-    MU_LOCAL_CANNOT,            /* what KILL asks for cannot be; the connection goes on */
+    MU_LOCAL_CANNOT,            /* what KILL or SET asks for cannot be; the connection goes on */
     MU_LOCAL_ENDING,            /* the daemon ends, or forgets the job of this client */
     MU_LOCAL_REFUSAL_LAST = MU_LOCAL_ENDING,
 };
@@ -115,6 +117,12 @@ struct mu_local_message {
             uint32_t job;
             uint8_t signal; /* 1 .. 64 */
         } kill;
+        struct {
+            uint64_t period_ns, timeout_ns;
+        } set;
+        struct {
+            bool is_cut;
+        } cut;
         struct mu_local_welcome welcome;
         struct mu_local_event event;
         struct {

@@ -1,5 +1,7 @@
 #include "wire/news.h"
 
+#include "core/detect_ring.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -29,6 +31,11 @@ size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MA
     case MU_NEWS_KILL:
         assert(news->kill.signal >= 1 && news->kill.signal <= SIGNAL_MAX);
         mu_write_u8(&writer, news->kill.signal);
+        break;
+    case MU_NEWS_TIMES:
+        assert(mu_detect_times_error(news->times.period_ns, news->times.timeout_ns) == NULL);
+        mu_write_u64(&writer, news->times.period_ns);
+        mu_write_u64(&writer, news->times.timeout_ns);
         break;
     }
     assert(!writer.full);
@@ -68,6 +75,11 @@ bool mu_news_decode(const uint8_t *bytes, size_t count, struct mu_news *news)
     case MU_NEWS_KILL:
         news->kill.signal = mu_read_u8(&reader);
         good = news->kill.signal >= 1 && news->kill.signal <= SIGNAL_MAX;
+        break;
+    case MU_NEWS_TIMES:
+        news->times.period_ns = mu_read_u64(&reader);
+        news->times.timeout_ns = mu_read_u64(&reader);
+        good = mu_detect_times_error(news->times.period_ns, news->times.timeout_ns) == NULL;
         break;
     }
     return good && !reader.bad && mu_reader_left(&reader) == 0;

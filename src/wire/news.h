@@ -7,8 +7,9 @@
 #include "wire/bytes.h"
 
 enum mu_news_type {
-    MU_NEWS_LEFT = 1, /* these processes of a job ended with exit code 0 */
-    MU_NEWS_KILL = 2, /* an operator wants a job to end */
+    MU_NEWS_LEFT = 1,  /* these processes of a job ended with exit code 0 */
+    MU_NEWS_KILL = 2,  /* an operator wants a job to end */
+    MU_NEWS_TIMES = 3, /* an operator wants other heartbeats; job 0 */
 };
 
 /* As many rows as fit into a payload of the default length. */
@@ -30,6 +31,9 @@ struct mu_news {
         struct {
             uint8_t signal; /* 1 .. 64 */
         } kill;
+        struct {
+            uint64_t period_ns, timeout_ns; /* that pass mu_detect_times_error() */
+        } times;
     };
 };
 

@@ -39,6 +39,25 @@ static inline struct mu_exit_kind random_how(struct random *r)
     return how;
 }
 
+static inline struct mu_ring_proof random_ring_proof(struct random *r)
+{
+    struct mu_ring_proof proof = {
+        .period_ns = random_between(r, MU_PERIOD_NS_MIN, MU_TIMEOUT_NS_MAX / 4),
+        .silent_ns = random_between(r, 0, UINT64_MAX),
+        .suspect_ns = random_between(r, 0, UINT64_MAX),
+        .lag_ns = random_between(r, 0, UINT64_MAX),
+        .probes = (uint32_t)random_between(r, 0, UINT32_MAX),
+        .vouched_by = random_below(r, 4) == 0 ? MU_SLOT_NONE : random_slot(r),
+        .helper_count = (uint8_t)random_below(r, MU_DETECT_HELPERS + 1),
+    };
+    proof.timeout_ns = random_between(r, 2 * proof.period_ns, MU_TIMEOUT_NS_MAX);
+    for (uint32_t i = 0; i < proof.helper_count; i++) {
+        proof.helpers[i].slot = random_slot(r);
+        proof.helpers[i].reach = (uint8_t)random_below(r, MU_REACH_LAST + 1);
+    }
+    return proof;
+}
+
 static inline struct mu_evidence random_evidence(struct random *r)
 {
     struct mu_evidence evidence = {
@@ -50,6 +69,11 @@ static inline struct mu_evidence random_evidence(struct random *r)
         .seen_ns = random_between(r, 0, UINT64_MAX),
         .clock = random_between(r, 0, UINT64_MAX),
     };
+    if (evidence.cause == MU_CAUSE_SILENCE || evidence.cause == MU_CAUSE_UNREACHABLE) {
+        evidence.verdict =
+            evidence.cause == MU_CAUSE_SILENCE ? MU_VERDICT_SILENT : MU_VERDICT_UNREACHABLE;
+        evidence.ring = random_ring_proof(r);
+    }
     if (evidence.cause != MU_CAUSE_EXIT)
         return evidence;
     evidence.how = random_how(r);
@@ -163,6 +187,13 @@ static inline struct mu_local_message random_local(struct random *r, enum mu_loc
         message.counter.value = random_between(r, 0, UINT64_MAX);
         random_text(r, message.counter.name, 1, MU_LOCAL_TEXT_MAX);
         break;
+    case MU_LOCAL_SET:
+        message.set.period_ns = random_between(r, MU_PERIOD_NS_MIN, MU_TIMEOUT_NS_MAX / 4);
+        message.set.timeout_ns = random_between(r, 2 * message.set.period_ns, MU_TIMEOUT_NS_MAX);
+        break;
+    case MU_LOCAL_CUT:
+        message.cut.is_cut = random_below(r, 2) == 0;
+        break;
     case MU_LOCAL_AGAIN:
         message.again.serial = random_between(r, 1, UINT64_MAX);
         break;
@@ -182,6 +213,7 @@ static const enum mu_local_type local_types[] = {
     MU_LOCAL_HELLO,   MU_LOCAL_STATUS,  MU_LOCAL_KILL,      MU_LOCAL_WATCH, MU_LOCAL_WELCOME,
     MU_LOCAL_REFUSED, MU_LOCAL_EVENT,   MU_LOCAL_CAUGHT_UP, MU_LOCAL_LOST,  MU_LOCAL_NODE,
     MU_LOCAL_JOB,     MU_LOCAL_COUNTER, MU_LOCAL_DONE,      MU_LOCAL_AGAIN, MU_LOCAL_LEAVE,
+    MU_LOCAL_SET,     MU_LOCAL_CUT,
 };
 enum { LOCAL_TYPES = sizeof local_types / sizeof local_types[0] };
 

@@ -194,10 +194,12 @@ static void orders_are_as_documented(void **state)
         key[i] = (uint8_t)i;
     for (mu_slot slot = 0; slot < 2; slot++)
         bring_up_address(UINT64_C(0x0000004c00000000), slot, &addresses[slot]);
-    char *text = bring_up_first(UINT64_C(0x4c00000000), key, 2, 1, &addresses[1], "node1", &count);
+    char *text = bring_up_first(UINT64_C(0x4c00000000), key, 2, 1, &addresses[1], "node1", 7000000,
+                                20000000, &count);
     const char expected[] = "muster-orders 1\nmachine 0000004c00000000\n"
                             "key 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"
-                            "size 2\nslot 1\nlisten 127.77.0.2\nname node1\n.\n";
+                            "size 2\nslot 1\nlisten 127.77.0.2\nname node1\n"
+                            "period 7000000\ntimeout 20000000\n.\n";
     assert_int_equal(count, strlen(expected));
     assert_memory_equal(text, expected, count);
     free(text);

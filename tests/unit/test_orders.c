@@ -21,6 +21,8 @@ static const char good[] = "muster-orders 1\n"
                            "slot 2\n"
                            "listen 127.77.1.4\n"
                            "name node2\n"
+                           "period 100000000\n"
+                           "timeout 200000000\n"
                            ".\n";
 
 static struct mu_orders orders;

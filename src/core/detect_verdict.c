@@ -1,0 +1,100 @@
+/* Who is declared, when, and with what evidence (N5, N7). */
+#include "core/detect_ring_state.h"
+
+enum { VERDICTS_AT_ONCE = 16 };
+
+struct mu_detect_evidence mu_verdict_evidence(const struct mu_detect *detect, mu_slot subject,
+                                              enum mu_detect_cause cause)
+{
+    const struct mu_watch *watch = &detect->ring[MU_RING_NEAREST];
+    const struct mu_ask *ask = &detect->ask;
+    struct mu_detect_evidence evidence = {
+        .cause = (uint8_t)cause,
+        .subject = subject,
+        .period_ns = detect->period_ns,
+        .timeout_ns = mu_ask_timeout_ns(detect),
+        .probes = ask->rounds,
+        .vouched_by = ask->vouch_ns == 0 ? MU_SLOT_NONE : ask->vouched_by,
+    };
+    if (watch->slot == subject || subject == detect->self) {
+        /* Against itself, the node says what it knows of the one that it cannot reach. */
+        evidence.incarnation = subject == detect->self ? detect->incarnation : watch->incarnation;
+        evidence.period_ns = watch->period_ns;
+        evidence.timeout_ns = watch->timeout_ns;
+        evidence.silent_ns = mu_since_ns(detect->now_ns, watch->heard_ns);
+        evidence.suspect_ns =
+            mu_since_ns(detect->now_ns, watch->contact_ns + mu_watch_late_after_ns(watch));
+        evidence.lag_ns = watch->lag_ns;
+        evidence.probes = watch->probes;
+    } else {
+        uint64_t probed_ns = mu_mend_probed_ns(detect, subject);
+        evidence.silent_ns = evidence.suspect_ns = mu_since_ns(detect->now_ns, probed_ns);
+    }
+    for (int i = 0; i < MU_DETECT_HELPERS && ask->subject == subject; i++) {
+        if (ask->helper[i].slot == MU_SLOT_NONE)
+            continue;
+        evidence.helper[evidence.helpers].slot = ask->helper[i].slot;
+        evidence.helper[evidence.helpers++].reach = (uint8_t)ask->helper[i].reach;
+    }
+    return evidence;
+}
+
+/* When the nearest node has been silent for long enough, and since when somebody must have vouched
+ * for this one. */
+static uint64_t due_ns(const struct mu_detect *detect, uint64_t *since_ns)
+{
+    const struct mu_watch *watch = &detect->ring[MU_RING_NEAREST];
+    uint64_t sure_ns =
+        detect->ask.sure_ns == 0 ? 0 : detect->ask.sure_ns + mu_ask_timeout_ns(detect);
+    if (watch->slot == detect->nearest) {
+        *since_ns = mu_watch_silent_ns(watch);
+        return mu_max_ns(mu_watch_due_ns(watch), sure_ns);
+    }
+    *since_ns = mu_mend_probed_ns(detect, detect->nearest);
+    if (*since_ns == MU_NEVER)
+        return MU_NEVER;
+    return mu_max_ns(*since_ns + mu_ask_timeout_ns(detect), sure_ns);
+}
+
+bool mu_verdict_declare(struct mu_detect *detect, mu_slot subject, enum mu_detect_cause cause,
+                        struct mu_detect_update *update)
+{
+    struct mu_detect_evidence evidence = mu_verdict_evidence(detect, subject, cause);
+    if (subject == detect->self) {
+        mu_detect_add(update, MU_DETECT_VERDICT)->evidence = evidence;
+        mu_detect_fence(detect, detect->self, update);
+        return true;
+    }
+    if (!mu_dead_fits(&detect->dead, subject)) {
+        if (!detect->ask.full)
+            mu_detect_add(update, MU_DETECT_FAULT)->fault = MU_FAULT_DEAD_FULL;
+        detect->ask.full = true;
+        return false;
+    }
+    mu_detect_add(update, MU_DETECT_VERDICT)->evidence = evidence;
+    return mu_detect_take_out(detect, subject, evidence.incarnation, update);
+}
+
+void mu_verdict_on_timeout(struct mu_detect *detect, struct mu_detect_update *update)
+{
+    for (int i = 0; i < VERDICTS_AT_ONCE && detect->nearest != MU_SLOT_NONE; i++) {
+        uint64_t since_ns = 0;
+        if (due_ns(detect, &since_ns) > detect->now_ns)
+            return;
+        if (!mu_ask_is_vouched(detect, since_ns)) {
+            detect->ask.doubt = mu_ask_is_on(detect);
+            return;
+        }
+        if (!mu_verdict_declare(detect, detect->nearest, MU_DETECT_SILENT, update))
+            return;
+    }
+}
+
+uint64_t mu_verdict_deadline_ns(const struct mu_detect *detect)
+{
+    uint64_t since_ns = 0;
+    uint64_t at_ns = detect->nearest == MU_SLOT_NONE ? MU_NEVER : due_ns(detect, &since_ns);
+    /* Whoever is in doubt waits for an answer, and asks again with each round. */
+    return detect->ask.full || at_ns == MU_NEVER || !mu_ask_is_vouched(detect, since_ns) ? MU_NEVER
+                                                                                         : at_ns;
+}

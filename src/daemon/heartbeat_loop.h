@@ -1,0 +1,47 @@
+/* What runs on the heartbeat thread.  For heartbeat.c only. */
+#ifndef MU_DAEMON_HEARTBEAT_LOOP_H
+#define MU_DAEMON_HEARTBEAT_LOOP_H
+
+#include "daemon/datagrams.h"
+#include "daemon/heartbeat_backlog.h"
+
+enum mu_heartbeat_order_type { MU_ORDER_OUT = 1, MU_ORDER_SET, MU_ORDER_CUT };
+
+struct mu_heartbeat_order {
+    enum mu_heartbeat_order_type type;
+    union {
+        struct {
+            mu_slot slot;
+            uint32_t incarnation;
+        } out;
+        struct {
+            uint64_t period_ns;
+            uint64_t timeout_ns;
+        } set;
+        bool cut;
+    };
+};
+
+struct mu_heartbeat_loop {
+    /* Of both threads. */
+    int wake_fd; /* eventfd: there are orders, or the end has come */
+    int news_fd; /* eventfd: there is news */
+    struct mu_spsc orders;
+    struct mu_spsc news;
+    atomic_bool stopping;              /* not an order: it must not find the queue full */
+    struct mu_heartbeat_counts counts; /* written by mu_count() only */
+
+    /* Of the heartbeat thread alone, once it runs. */
+    alignas(64) struct mu_detect *detect;
+    struct mu_detect_update update;
+    struct mu_datagrams datagrams;
+    struct mu_backlog backlog;
+    bool has_news; /* in this round */
+    void (*record)(void *context, const struct mu_detect_event *event);
+    void *record_context;
+};
+
+/* The thread's function; 'argument' is the loop. */
+void *mu_heartbeat_loop_run(void *argument);
+
+#endif
