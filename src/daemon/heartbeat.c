@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -34,7 +35,7 @@ enum { RECEIVE_BYTES = 256 * 1024 };
 /* The region: a page that nobody may touch, the stack, all else. */
 struct mu_heartbeat {
     int fd;
-    int wake_fd, news_fd;
+    int wait_fd, wake_fd, news_fd; /* as in the loop */
     sa_family_t family;
     uint8_t *region; /* NULL: not started */
     size_t region_bytes;
@@ -72,6 +73,21 @@ static int open_eventfd(int *fd)
     return *fd >= 0 ? 0 : errno;
 }
 
+static int wait_for(int wait_fd, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return epoll_ctl(wait_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+}
+
+static int open_wait(struct mu_heartbeat *heartbeat)
+{
+    heartbeat->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (heartbeat->wait_fd < 0)
+        return errno;
+    int error = wait_for(heartbeat->wait_fd, heartbeat->fd);
+    return error != 0 ? error : wait_for(heartbeat->wait_fd, heartbeat->wake_fd);
+}
+
 int mu_heartbeat_listen(const struct sockaddr *address, struct mu_heartbeat **heartbeat,
                         uint16_t *port)
 {
@@ -80,7 +96,7 @@ int mu_heartbeat_listen(const struct sockaddr *address, struct mu_heartbeat **he
     struct mu_heartbeat *made = calloc(1, sizeof *made);
     if (made == NULL)
         return ENOMEM;
-    made->fd = made->wake_fd = made->news_fd = -1;
+    made->fd = made->wait_fd = made->wake_fd = made->news_fd = -1;
     made->family = address->sa_family;
     uint16_t bound = 0;
     int error = open_socket(address, &made->fd, &bound);
@@ -88,6 +104,8 @@ int mu_heartbeat_listen(const struct sockaddr *address, struct mu_heartbeat **he
         error = open_eventfd(&made->wake_fd);
     if (error == 0)
         error = open_eventfd(&made->news_fd);
+    if (error == 0)
+        error = open_wait(made);
     if (error != 0) {
         mu_heartbeat_stop(made);
         return error;
@@ -148,6 +166,7 @@ static struct mu_heartbeat_loop *fill(const struct mu_heartbeat *heartbeat,
     loop->update.effects = parts->effects;
     loop->update.capacity = MU_DETECT_EFFECTS_MAX;
     loop->detect = mu_detect_init(parts->detect, mu_detect_bytes(detect), detect);
+    loop->wait_fd = heartbeat->wait_fd;
     loop->wake_fd = heartbeat->wake_fd;
     loop->news_fd = heartbeat->news_fd;
     loop->record = config->record;
@@ -260,6 +279,7 @@ void mu_heartbeat_stop(struct mu_heartbeat *heartbeat)
     if (heartbeat->region != NULL)
         munmap(heartbeat->region, heartbeat->region_bytes);
     close_if_open(heartbeat->fd);
+    close_if_open(heartbeat->wait_fd);
     close_if_open(heartbeat->wake_fd);
     close_if_open(heartbeat->news_fd);
     free(heartbeat);

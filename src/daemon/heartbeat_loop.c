@@ -1,10 +1,10 @@
-#define _GNU_SOURCE /* ppoll() */
+#define _GNU_SOURCE /* epoll_pwait2() */
 #include "daemon/heartbeat_loop.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -157,21 +157,25 @@ static void publish(struct mu_heartbeat_loop *loop)
 
 /* ---- the loop ---- */
 
-/* Sleeps until then, or until something comes.  True: the time has come, and the kernel has looked
- * once more since then, and the socket was empty. */
+/* Sleeps until then, or until something comes.  True: the time has come, and nothing had come when
+ * the kernel looked after that.
+ *
+ * Not by ppoll(): in a process that is stopped and goes on, the kernel begins that anew with what
+ * was left of the time, so that the wait is longer than it was asked for.  This one is interrupted,
+ * and the detector notices at once how late it is. */
 static bool wait_until(struct mu_heartbeat_loop *loop, uint64_t until_ns)
 {
-    struct pollfd polled[] = {{.fd = loop->datagrams.fd, .events = POLLIN},
-                              {.fd = loop->wake_fd, .events = POLLIN}};
+    struct epoll_event events[2];
     uint64_t now = now_ns();
     if (until_ns <= now)
         return false;
     struct timespec left = {.tv_sec = (time_t)((until_ns - now) / SECOND_NS),
                             .tv_nsec = (long)((until_ns - now) % SECOND_NS)};
-    int ready = ppoll(polled, 2, until_ns == MU_NEVER ? NULL : &left, NULL);
+    int ready = epoll_pwait2(loop->wait_fd, events, 2, until_ns == MU_NEVER ? NULL : &left, NULL);
     uint64_t wakes;
-    if (polled[1].revents != 0 && read(loop->wake_fd, &wakes, sizeof wakes) < 0)
-        assert(errno == EAGAIN);
+    for (int i = 0; i < ready; i++)
+        if (events[i].data.fd == loop->wake_fd && read(loop->wake_fd, &wakes, sizeof wakes) < 0)
+            assert(errno == EAGAIN);
     return ready == 0;
 }
 

@@ -24,6 +24,7 @@ struct mu_heartbeat_order {
 
 struct mu_heartbeat_loop {
     /* Of both threads. */
+    int wait_fd; /* epoll: the socket and wake_fd */
     int wake_fd; /* eventfd: there are orders, or the end has come */
     int news_fd; /* eventfd: there is news */
     struct mu_spsc orders;

@@ -3,6 +3,7 @@
  *
  *     gcc -Isrc tests/fuzz/make_corpus.c src/wire/[a-z]*.c src/core/[a-z]*.c -o build/make_corpus
  *     build/make_corpus tests/fuzz/corpus */
+#include "../unit/test_beat_random.h"
 #include "../unit/test_launch_random.h"
 #include "../unit/test_local_random.h"
 #include "../unit/test_wire_random.h"
@@ -93,6 +94,25 @@ static void make_launch(int number)
     struct mu_launch_message message = random_launch(&r, type, &memory);
     mu_launch_encode(&writer, &message);
     save("launch", number, &writer);
+}
+
+/* A beat of each type, then several that one detector hears. */
+static void make_beat(int number)
+{
+    struct random r = {.state = (uint64_t)number, .slots = 8, .small = true};
+    struct mu_writer writer;
+    mu_writer_init(&writer, buffer, sizeof buffer);
+    bool one = number < MU_BEAT_LAST;
+    for (int i = 0; i < (one ? 1 : 12); i++) {
+        uint8_t type = (uint8_t)(one ? number + 1 : 1 + random_below(&r, MU_BEAT_LAST));
+        struct mu_beat beat = random_beat(&r, type);
+        uint8_t bytes[MU_BEAT_BYTES];
+        mu_beat_encode(&beat, bytes);
+        if (!one)
+            bytes[0] = (uint8_t)random_u64(&r); /* what fuzz_beat.c takes it for */
+        mu_write_bytes(&writer, bytes, sizeof bytes);
+    }
+    save("beat", number, &writer);
 }
 
 /* ---- recordings: a node whose neighbours mostly keep to the rules ---- */
@@ -189,6 +209,7 @@ int main(int argc, char **argv)
         make_bytes(number);
         make_local(number);
         make_launch(number);
+        make_beat(number);
         make_recording(number);
     }
     return 0;
