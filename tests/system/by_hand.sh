@@ -63,7 +63,7 @@ bring_up() {
         exec {line}<from$i
         from+=($line)
         printf '%s\n' "muster-orders 1" "machine $machine" "key $key" "size $size" "slot $i" \
-            "listen 127.0.0.1" "name hand$i" "period 100000000" "timeout 500000000" . >&"${to[i]}"
+            "listen 127.0.0.1" "name hand$i" "period 1000000000" "timeout 60000000000" . >&"${to[i]}"
     done
     for ((i = 0; i < size; i++)); do
         read -r -t 30 line <&"${from[i]}"
