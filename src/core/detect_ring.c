@@ -339,6 +339,9 @@ static void dispatch(struct mu_detect *detect, const struct mu_detect_event *eve
     case MU_DETECT_SET:
         on_set(detect, event->set.period_ns, event->set.timeout_ns, update);
         return;
+    case MU_DETECT_READY:
+        detect->grace_until_ns = mu_min_ns(detect->grace_until_ns, detect->now_ns);
+        return;
     }
     abort();
 }

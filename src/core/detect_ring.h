@@ -71,6 +71,7 @@ enum mu_detect_event_type {
     MU_DETECT_RECV,      /* authenticated; drivers hand over all that has come before a TIMEOUT */
     MU_DETECT_OUT,       /* the node says: this incarnation is dead or has left, whoever saw it */
     MU_DETECT_SET,       /* new period and timeout; they passed mu_detect_times_error() */
+    MU_DETECT_READY,     /* every node has started: the grace is over */
 };
 
 struct mu_detect_event {

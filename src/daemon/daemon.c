@@ -197,6 +197,7 @@ static void on_member(void *owner, struct mu_conn *conn)
 static const char *job_begin(void *owner, uint32_t job, const struct mu_launch_job *spec)
 {
     struct mu_daemon *daemon = owner;
+    mu_daemon_ring_ready(daemon);
     return mu_notify_job(daemon->notify, job, spec);
 }
 

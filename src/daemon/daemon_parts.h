@@ -70,6 +70,7 @@ struct mu_daemon {
     /* The ring: daemon_ring.c. */
     struct mu_heartbeat *heartbeat; /* from the beginning on; runs from the start on */
     bool ring_runs;
+    bool ring_ready; /* it knows that every node has started */
     uv_poll_t ring_poll;
     uint64_t period_ns, timeout_ns; /* as everybody was told last */
     struct mu_dead_entry *outs;     /* deaths that the heartbeat thread does not know yet */
@@ -124,6 +125,7 @@ void mu_daemon_ring_stop(struct mu_daemon *daemon);
 /* A node is dead or has left: whoever saw it, the ring is to mend. */
 void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation);
 void mu_daemon_ring_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns);
+void mu_daemon_ring_ready(struct mu_daemon *daemon);
 void mu_daemon_ring_again(uv_timer_t *timer);
 
 /* An operator's words: NULL, or why not. */

@@ -230,6 +230,13 @@ void mu_daemon_ring_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t
             timeout_ns / 1000);
 }
 
+/* A launcher brings a job when every node is ready, and not before. */
+void mu_daemon_ring_ready(struct mu_daemon *daemon)
+{
+    if (daemon->ring_runs && !daemon->ring_ready)
+        daemon->ring_ready = mu_heartbeat_ready(daemon->heartbeat);
+}
+
 /* ---- an operator's words ---- */
 
 const char *mu_daemon_set(void *owner, uint64_t period_ns, uint64_t timeout_ns)

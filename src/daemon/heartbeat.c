@@ -339,6 +339,11 @@ bool mu_heartbeat_set(struct mu_heartbeat *heartbeat, uint64_t period_ns, uint64
     return order(heartbeat, &wanted);
 }
 
+bool mu_heartbeat_ready(struct mu_heartbeat *heartbeat)
+{
+    return order(heartbeat, &(struct mu_heartbeat_order){.type = MU_ORDER_READY});
+}
+
 bool mu_heartbeat_cut(struct mu_heartbeat *heartbeat, bool cut)
 {
     struct mu_heartbeat_order wanted = {.type = MU_ORDER_CUT, .cut = cut};

@@ -84,6 +84,9 @@ bool mu_heartbeat_out(struct mu_heartbeat *heartbeat, mu_slot slot, uint32_t inc
 /* The times have passed mu_detect_times_error(). */
 bool mu_heartbeat_set(struct mu_heartbeat *heartbeat, uint64_t period_ns, uint64_t timeout_ns);
 
+/* Every node has started: the grace is over. */
+bool mu_heartbeat_ready(struct mu_heartbeat *heartbeat);
+
 /* From then on every datagram, in and out, is dropped without a word, as by a network that is
  * silently cut; or not any more. */
 bool mu_heartbeat_cut(struct mu_heartbeat *heartbeat, bool cut);

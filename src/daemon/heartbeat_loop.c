@@ -77,6 +77,10 @@ static void follow(struct mu_heartbeat_loop *loop, uint64_t now,
         event.set.timeout_ns = order->set.timeout_ns;
         step(loop, &event);
         return;
+    case MU_ORDER_READY:
+        event.type = MU_DETECT_READY;
+        step(loop, &event);
+        return;
     case MU_ORDER_CUT:
         mu_datagrams_flush(&loop->datagrams); /* what was sent before was sent before */
         loop->datagrams.cut = order->cut;

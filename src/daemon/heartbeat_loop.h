@@ -5,7 +5,7 @@
 #include "daemon/datagrams.h"
 #include "daemon/heartbeat_backlog.h"
 
-enum mu_heartbeat_order_type { MU_ORDER_OUT = 1, MU_ORDER_SET, MU_ORDER_CUT };
+enum mu_heartbeat_order_type { MU_ORDER_OUT = 1, MU_ORDER_SET, MU_ORDER_READY, MU_ORDER_CUT };
 
 struct mu_heartbeat_order {
     enum mu_heartbeat_order_type type;
