@@ -35,8 +35,9 @@ struct job_hooks {
      * before. */
     void (*ended)(void *owner, uint32_t rank, const struct mu_evidence *evidence);
     /* A node with ranks of this job that had not ended: 'ended' follows for each of them.  'text'
-     * is a clause, "its connection was cut" for instance. */
-    void (*node_lost)(void *owner, mu_slot node, const char *text);
+     * is a clause, "its connection was cut" for instance.  'declared': the other nodes say so; the
+     * connection was whole, and its daemon may live. */
+    void (*node_lost)(void *owner, mu_slot node, const char *text, bool declared);
     void (*told)(void *owner, const struct job_told *told);
     /* What a rank wrote to stream 1 or 2, in its order; 'bytes' only live within the call.  True:
      * done with, more may come.  False: job_credit() follows when it is.  Without this hook output

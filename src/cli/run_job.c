@@ -74,14 +74,15 @@ static uint32_t ranks_left(const struct run *run, mu_slot node, char text[RANKS_
     return left;
 }
 
-static void on_job_node_lost(void *owner, mu_slot node, const char *text)
+static void on_job_node_lost(void *owner, mu_slot node, const char *text, bool declared)
 {
     struct run *run = owner;
     char ranks[RANKS_TEXT_MAX];
     uint32_t left = ranks_left(run, node, ranks);
     /* Its daemon may be alive, and only our connection lost.  To us it is dead, so it has to be for
-     * everybody. */
-    machine_kill(run->machine, node);
+     * everybody.  When the others say so, it learns that from them. */
+    if (!declared)
+        machine_kill(run->machine, node);
     run_deaths_node_silent(run->deaths);
     if (run->stopping)
         return;

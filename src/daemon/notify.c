@@ -201,12 +201,10 @@ static void lose_processes(struct mu_notify *notify, struct mu_notify_job *job,
                            const struct mu_local_event *node)
 {
     struct mu_local_event event = *node;
-    /* Whatever somebody out there says of the node: its processes did not say goodbye. */
-    uint8_t verdict = node->evidence.verdict;
     event.subject = MU_SUBJECT_PROCESS;
     event.job = job->number;
     event.evidence = (struct mu_evidence){
-        .verdict = verdict == MU_VERDICT_LEFT ? MU_VERDICT_DEAD : verdict,
+        .verdict = MU_VERDICT_DEAD, /* however their node was lost: to everybody they are gone */
         .cause = MU_CAUSE_NODE_LOST,
         .seen_by = node->evidence.seen_by,
         .node = node->node,
