@@ -3,8 +3,6 @@
 #include "cli/bench_page.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,18 +132,13 @@ bool bench_machine_pass_ms(void *owner)
 
 /* ---- a job ---- */
 
-bool bench_machine_start(struct bench_machine *bench, uint32_t procs, uint32_t victim)
+bool bench_machine_start(struct bench_machine *bench, const char *client, uint32_t procs,
+                         uint32_t victim)
 {
-    char self[PATH_MAX], pid[16], text[MACHINE_TEXT_MAX];
+    char pid[16], text[MACHINE_TEXT_MAX];
     uint32_t nodes = machine_nodes(bench->machine);
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length < 0) {
-        fprintf(stderr, "muster bench: /proc/self/exe: %s\n", strerror(errno));
-        return false;
-    }
-    self[length] = '\0';
     snprintf(pid, sizeof pid, "%d", (int)getpid());
-    const char *const argv[] = {self, "bench", "client", "--bench", pid, NULL};
+    const char *const argv[] = {client, pid, NULL};
     const struct job_program program = {.count = nodes * procs, .directory = "/", .argv = argv};
     const struct job_config config = {
         .machine = bench->machine,

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cli/bench_page.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -64,10 +65,15 @@ void bench_page_free(struct bench_page *page)
     munmap(page, bytes_of(page->size));
 }
 
-void bench_page_reset(struct bench_page *page, uint32_t victim, bool death_first)
+void bench_page_reset(struct bench_page *page, uint32_t victim, const enum bench_kind *order,
+                      uint32_t order_count)
 {
+    assert(order_count <= BENCH_KINDS);
     memset(page->slots, 0, page->size * sizeof page->slots[0]);
     page->victim = victim;
-    page->death_first = death_first;
-    page->ready = page->told = page->bare = 0;
+    page->order_count = order_count;
+    memcpy(page->order, order, order_count * sizeof *order);
+    page->ready = page->warm = 0;
+    for (int kind = 0; kind < BENCH_KINDS; kind++)
+        page->read[kind] = 0;
 }

@@ -1,35 +1,39 @@
 /* The memory that a bench and its clients share: each client writes into a slot of its own when it
  * read what, on CLOCK_MONOTONIC, so that nothing has to be sent while something is measured.
  *
- * It is a file without a name; a client gets it from its relay (bench_relay.h). */
+ * It is a file without a name; a client gets it from its relay (bench_door.h). */
 #ifndef MU_CLI_BENCH_PAGE_H
 #define MU_CLI_BENCH_PAGE_H
 
 #include <stdalign.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* What is measured. */
+enum bench_kind {
+    BENCH_DEATH,         /* the victim is killed; clients read it through libmuster */
+    BENCH_BARE,          /* the message of relays that are ordinary processes */
+    BENCH_BARE_REALTIME, /* the message of relays that have the daemons' priority */
+    BENCH_KINDS,
+};
+
 /* Of one rank.  Only its client writes, before it counts itself in the page. */
 struct bench_slot {
-    alignas(64) uint64_t told_ns; /* the victim's death was read through libmuster */
-    uint64_t age_ns;              /* what that event said of its age */
-    uint64_t bare_ns;             /* the message of the relay was read */
-    uint32_t hops;                /* of that event */
-    uint32_t told;                /* events about the victim */
-    uint32_t bare;                /* messages of the relay */
-    uint32_t wrong;               /* events that should not have been */
+    alignas(64) uint64_t read_ns[BENCH_KINDS]; /* 0: not yet */
+    uint32_t wrong;                            /* events that should not have been */
     uint32_t pid, node;
 };
 
 struct bench_page {
-    uint32_t size;            /* slots */
-    _Atomic uint32_t victim;  /* the rank whose death is no surprise */
-    _Atomic bool death_first; /* it is measured before the message of the relays */
-    _Atomic uint32_t ready;   /* clients that wait for both, */
-    _Atomic uint32_t told;    /* that have read of the victim's death, */
-    _Atomic uint32_t bare;    /* and the message of the relay */
+    uint32_t size;   /* slots */
+    uint32_t victim; /* the rank whose death is no surprise */
+    /* What clients wait for, one after the other.  Without libmuster they begin again. */
+    uint32_t order_count;
+    enum bench_kind order[BENCH_KINDS];
+    _Atomic uint32_t ready; /* clients that are there, */
+    _Atomic uint32_t warm;  /* that have read the first message, which is not measured, */
+    _Atomic uint32_t read[BENCH_KINDS]; /* and that have read this */
     struct bench_slot slots[];
 };
 
@@ -44,6 +48,7 @@ struct bench_page *bench_page_open(int fd);
 void bench_page_free(struct bench_page *page);
 
 /* For the next clients, when those before are gone. */
-void bench_page_reset(struct bench_page *page, uint32_t victim, bool death_first);
+void bench_page_reset(struct bench_page *page, uint32_t victim, const enum bench_kind *order,
+                      uint32_t order_count);
 
 #endif

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cli/bench_relay.h"
 
+#include "cli/bench_door.h"
 #include "cli/bench_relay_loop.h"
 
 #include <assert.h>
@@ -10,12 +11,8 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,20 +20,10 @@ enum { START_WAIT_MS = 10000 };
 
 /* ---- addresses ---- */
 
-/* In the abstract namespace, so that nothing is left in a file system whatever dies. */
-static socklen_t client_address(struct sockaddr_un *address, uint32_t bench, uint32_t node)
-{
-    memset(address, 0, sizeof *address);
-    address->sun_family = AF_UNIX;
-    int length = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "muster-bench/%u/%u",
-                          bench, node);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-}
-
 static int listen_to_clients(uint32_t node)
 {
     struct sockaddr_un address;
-    socklen_t length = client_address(&address, (uint32_t)getpid(), node);
+    socklen_t length = bench_door_address(&address, (uint32_t)getpid(), node);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&address, length) == 0 &&
         listen(fd, BENCH_CLIENTS_MAX) == 0)
@@ -63,7 +50,6 @@ static int listen_to_relays(uint16_t *port)
 struct plan {
     uint32_t nodes;
     int page_fd;
-    bool come_first;
     uint16_t ports[BENCH_RELAYS_MAX];
     int trunks[BENCH_RELAYS_MAX];    /* listen to relays */
     int listeners[BENCH_RELAYS_MAX]; /* listen to clients */
@@ -118,21 +104,12 @@ static void connect_neighbours(const struct plan *plan, mu_slot self, struct ben
     }
 }
 
-/* As musterd does: what is compared with it must not wait for programs when it does not. */
-static void come_first(void)
-{
-    const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
-    sched_setscheduler(0, SCHED_FIFO, &lowest);
-}
-
 static _Noreturn void be_relay(const struct plan *plan, mu_slot self, pid_t bench)
 {
     /* From here on it dies with the bench; and if that is gone already, now. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != bench)
         _exit(1);
     prctl(PR_SET_NAME, "bench-relay"); /* for who profiles it */
-    if (plan->come_first)
-        come_first();
     for (uint32_t i = 0; i < plan->nodes; i++) {
         close(plan->posts[i][0]);
         if (i != self) {
@@ -178,14 +155,13 @@ static int fork_all(const struct plan *plan, struct bench_relays *relays)
     return 0;
 }
 
-int bench_relays_start(struct bench_relays *relays, uint32_t nodes, int page_fd, bool is_first)
+int bench_relays_start(struct bench_relays *relays, uint32_t nodes, int page_fd)
 {
     static struct plan plan; /* too large for a stack, and only used while starting */
     assert(nodes >= 1 && nodes <= BENCH_RELAYS_MAX);
     relays->nodes = plan.nodes = nodes;
     relays->sequence = 0;
     plan.page_fd = page_fd;
-    plan.come_first = is_first;
     if (lay(&plan) != 0 || fork_all(&plan, relays) != 0)
         return -1;
     for (uint32_t i = 0; i < nodes; i++) {
@@ -209,53 +185,19 @@ void bench_relays_stop(struct bench_relays *relays)
         waitpid(relays->pids[i], NULL, 0);
 }
 
+int bench_relays_set_realtime(const struct bench_relays *relays, bool is_realtime)
+{
+    int policy = is_realtime ? SCHED_FIFO : SCHED_OTHER;
+    const struct sched_param lowest = {.sched_priority = sched_get_priority_min(policy)};
+    for (uint32_t i = 0; i < relays->nodes; i++)
+        if (sched_setscheduler(relays->pids[i], policy, &lowest) != 0)
+            return -1;
+    return 0;
+}
+
 int bench_relays_post(struct bench_relays *relays, uint32_t node, uint32_t skip)
 {
     struct bench_message message = {.sequence = ++relays->sequence, .skip = skip};
     assert(node < relays->nodes);
     return send(relays->posts[node], &message, sizeof message, MSG_NOSIGNAL) < 0 ? -1 : 0;
-}
-
-/* ---- in a client ---- */
-
-static int take_page(int fd)
-{
-    char word;
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part = {.iov_base = &word, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof control.bytes};
-    ssize_t count = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    if (count < 0)
-        return -1;
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (count != 1 || header == NULL || header->cmsg_type != SCM_RIGHTS) {
-        errno = ECONNRESET;
-        return -1;
-    }
-    int page_fd;
-    memcpy(&page_fd, CMSG_DATA(header), sizeof page_fd);
-    return page_fd;
-}
-
-int bench_relay_connect(uint32_t bench, uint32_t node, uint32_t rank, int *page_fd)
-{
-    struct sockaddr_un address;
-    socklen_t length = client_address(&address, bench, node);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    if (connect(fd, (struct sockaddr *)&address, length) == 0 &&
-        send(fd, &rank, sizeof rank, MSG_NOSIGNAL) == sizeof rank &&
-        (*page_fd = take_page(fd)) >= 0)
-        return fd;
-    int error = errno;
-    close(fd);
-    errno = error;
-    return -1;
 }

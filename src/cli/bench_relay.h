@@ -34,19 +34,20 @@ struct bench_relays {
     int posts[BENCH_RELAYS_MAX]; /* one socket to each relay */
 };
 
-/* Starts them, connected to each other, and gives them the page for their clients.  'is_first':
- * with real-time priority where that is permitted, as daemons have it.  They die with the calling
- * thread.  Returns 0; or -1 with errno: then all that is left to do is to exit. */
-int bench_relays_start(struct bench_relays *relays, uint32_t nodes, int page_fd, bool is_first);
+/* Starts them as ordinary processes, connected to each other, and gives them the page for their
+ * clients.  They die with the calling thread.  Returns 0; or -1 with errno: then all that is left
+ * to do is to exit. */
+int bench_relays_start(struct bench_relays *relays, uint32_t nodes, int page_fd);
 
 /* Ends and reaps them. */
 void bench_relays_stop(struct bench_relays *relays);
 
+/* From now on they have the priority that daemons have, or that of ordinary processes.  Returns 0;
+ * or -1 with errno, EPERM where it is not permitted: then none is other than before, because what
+ * the first may, all may. */
+int bench_relays_set_realtime(const struct bench_relays *relays, bool is_realtime);
+
 /* The next message enters at this node.  Returns 0, or -1 with errno. */
 int bench_relays_post(struct bench_relays *relays, uint32_t node, uint32_t skip);
-
-/* In a client: a connection to the relay of 'node' of the bench with process id 'bench', which has
- * taken note of it when this returns; *page_fd is the page.  -1 with errno: it cannot be. */
-int bench_relay_connect(uint32_t bench, uint32_t node, uint32_t rank, int *page_fd);
 
 #endif

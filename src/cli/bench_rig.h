@@ -1,10 +1,11 @@
-/* One measurement with the clients that are there: a death, or the message of the floor. */
+/* One measurement with the clients that are there: a death, or the message of a floor. */
 #ifndef MU_CLI_BENCH_RIG_H
 #define MU_CLI_BENCH_RIG_H
 
 #include "cli/bench_page.h"
 #include "cli/bench_relay.h"
 
+#include <limits.h>
 #include <stdbool.h>
 
 enum {
@@ -15,7 +16,8 @@ enum {
 
 struct bench_rig {
     uint32_t nodes, procs;
-    bool plain_relays; /* without the priority that daemons have */
+    char client[PATH_MAX]; /* the program */
+    bool can_realtime;     /* real-time priority is permitted, to relays as to daemons */
     struct bench_page *page;
     struct bench_relays relays;
     /* Lets a millisecond pass, in which the bench does what it has to do besides.  False: there is
@@ -30,11 +32,9 @@ struct bench_sample {
     uint32_t missed;  /* survivors that never did */
 };
 
-/* Of 'muster bench' commands that have relays. */
-#define BENCH_PLAIN_HELP "relays have no real-time priority, though daemons have it if permitted"
-
-/* Makes the page and starts the relays.  Returns 0, or -1 with errno: then exit. */
-int bench_rig_make(struct bench_rig *rig);
+/* Finds the clients' program, makes the page and starts the relays.  False: it has said why, and
+ * all that is left to do is to exit. */
+bool bench_rig_make(struct bench_rig *rig);
 void bench_rig_free(struct bench_rig *rig);
 
 static inline uint32_t bench_rig_size(const struct bench_rig *rig)
@@ -42,13 +42,14 @@ static inline uint32_t bench_rig_size(const struct bench_rig *rig)
     return rig->nodes * rig->procs;
 }
 
-/* All clients are there, and it is quiet. */
+/* All clients are there, and have done once what they will do. */
 bool bench_rig_ready(struct bench_rig *rig);
 
-/* SIGKILL to the victim of the page. */
-bool bench_rig_death(struct bench_rig *rig, struct bench_sample *sample);
+/* After a rest, BENCH_DEATH: SIGKILL to the victim of the page.  Else a message enters at the
+ * victim's node, and goes to everybody but the victim.  False: as pass_ms. */
+bool bench_rig_measure(struct bench_rig *rig, enum bench_kind kind, struct bench_sample *sample);
 
-/* The message enters at the victim's node, and goes to everybody but the victim. */
-bool bench_rig_floor(struct bench_rig *rig, struct bench_sample *sample);
+/* What is still on its way arrives. */
+bool bench_rig_settle(struct bench_rig *rig);
 
 #endif

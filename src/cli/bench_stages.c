@@ -19,6 +19,8 @@ static const struct {
     [BENCH_STAGE_READ_LAST] = {"read_last_ms", "told -> read by its client, the longest"},
     [BENCH_STAGE_HALF] = {"half_ms", "kill -> read by half of the survivors"},
     [BENCH_STAGE_BARE_HALF] = {"bare_half_ms", "bare sockets: sent -> read by half of them"},
+    [BENCH_STAGE_BARE_REALTIME_HALF] = {"bare_realtime_half_ms",
+                                        "the same with the daemons' priority"},
 };
 
 int bench_stages_make(struct bench_stages *stages, size_t reps, uint32_t size)
@@ -78,29 +80,43 @@ static void add_hops(struct bench_stages *stages, const struct bench_machine *be
     add(stages, BENCH_STAGE_DAEMONS, last_ms);
 }
 
-void bench_stages_add(struct bench_stages *stages, const struct bench_machine *bench,
-                      const struct bench_page *page, uint64_t killed_ns, uint64_t posted_ns)
+static void add_reads(struct bench_stages *stages, const struct bench_machine *bench,
+                      const struct bench_page *page)
 {
     size_t count = 0;
-    add(stages, BENCH_STAGE_SEEN, ms_between(killed_ns, bench->seen_ns));
-    add_hops(stages, bench);
     for (uint32_t i = 0; i < page->size; i++) {
-        const struct bench_slot *slot = &page->slots[i];
-        if (slot->told > 0 && bench->told[slot->node].ns > 0)
-            stages->scratch[count++] = ms_between(bench->told[slot->node].ns, slot->told_ns);
+        uint64_t read_ns = page->slots[i].read_ns[BENCH_DEATH];
+        uint64_t told_ns = bench->told[page->slots[i].node].ns;
+        if (read_ns > 0 && told_ns > 0)
+            stages->scratch[count++] = ms_between(told_ns, read_ns);
     }
     struct bench_figures read = of_scratch(stages, BENCH_STAGE_READ, count);
     add(stages, BENCH_STAGE_READ_LAST, read.max);
-    count = 0;
+}
+
+static void add_half(struct bench_stages *stages, int stage, const struct bench_page *page,
+                     enum bench_kind kind, uint64_t from_ns)
+{
+    size_t count = 0;
     for (uint32_t i = 0; i < page->size; i++)
-        if (page->slots[i].told > 0)
-            stages->scratch[count++] = ms_between(killed_ns, page->slots[i].told_ns);
-    of_scratch(stages, BENCH_STAGE_HALF, count);
-    count = 0;
-    for (uint32_t i = 0; i < page->size; i++)
-        if (page->slots[i].bare > 0)
-            stages->scratch[count++] = ms_between(posted_ns, page->slots[i].bare_ns);
-    of_scratch(stages, BENCH_STAGE_BARE_HALF, count);
+        if (page->slots[i].read_ns[kind] > 0)
+            stages->scratch[count++] = ms_between(from_ns, page->slots[i].read_ns[kind]);
+    of_scratch(stages, stage, count);
+}
+
+void bench_stages_add(struct bench_stages *stages, const struct bench_machine *bench,
+                      const struct bench_page *page, const uint64_t from_ns[BENCH_KINDS])
+{
+    static const int halves[BENCH_KINDS] = {
+        [BENCH_DEATH] = BENCH_STAGE_HALF,
+        [BENCH_BARE] = BENCH_STAGE_BARE_HALF,
+        [BENCH_BARE_REALTIME] = BENCH_STAGE_BARE_REALTIME_HALF,
+    };
+    add(stages, BENCH_STAGE_SEEN, ms_between(from_ns[BENCH_DEATH], bench->seen_ns));
+    add_hops(stages, bench);
+    add_reads(stages, bench, page);
+    for (int kind = 0; kind < BENCH_KINDS; kind++)
+        add_half(stages, halves[kind], page, (enum bench_kind)kind, from_ns[kind]);
 }
 
 void bench_stages_print(struct bench_stages *stages)

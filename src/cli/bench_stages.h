@@ -17,7 +17,8 @@ enum bench_stage {
     BENCH_STAGE_READ,      /* from a daemon's telling it to a client's reading it: the median, */
     BENCH_STAGE_READ_LAST, /* and the longest */
     BENCH_STAGE_HALF,      /* from the kill until half of the survivors had read it */
-    BENCH_STAGE_BARE_HALF, /* the same of the floor */
+    BENCH_STAGE_BARE_HALF, /* the same of the floor, */
+    BENCH_STAGE_BARE_REALTIME_HALF, /* and of the floor with the daemons' priority */
     BENCH_STAGES,
 };
 
@@ -31,9 +32,10 @@ struct bench_stages {
 int bench_stages_make(struct bench_stages *stages, size_t reps, uint32_t size);
 void bench_stages_free(struct bench_stages *stages);
 
-/* One repetition; both measurements are in the page. */
+/* One repetition: the page has who read what when, 'from_ns' has the beginnings.  What was not
+ * measured is not in the page. */
 void bench_stages_add(struct bench_stages *stages, const struct bench_machine *bench,
-                      const struct bench_page *page, uint64_t killed_ns, uint64_t posted_ns);
+                      const struct bench_page *page, const uint64_t from_ns[BENCH_KINDS]);
 
 /* A table in words, or an object. */
 void bench_stages_print(struct bench_stages *stages);

@@ -27,6 +27,5 @@ int cmd_sim_replay(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_bench_procfail(int argc, char **argv);
 int cmd_bench_floor(int argc, char **argv);
-int cmd_bench_client(int argc, char **argv);
 
 #endif

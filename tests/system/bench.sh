@@ -37,15 +37,36 @@ for command in "" procfail floor; do
     run $command --help
     [ "$code" -eq 0 ] && [ ! -s err ] && grep -q "^usage: muster bench" out || complain "--help: bench $command"
 done
-run --help
-! grep -qw client out || complain "bench --help shows what nobody can use"
 refuses "'nonsense'" -- nonsense
 refuses "--nodes is '0'" -- procfail --nodes 0
 refuses "--nodes is '1025'" -- procfail --nodes 1025
 refuses "--procs is '0'" -- procfail --procs 0
 refuses "--reps is '0'" -- procfail --reps 0
 refuses "leave a survivor" -- procfail --nodes 1 --procs 1
-refuses "no --bench" -- client
+refuses "--plain-relays" -- procfail --plain-relays
+
+# ---- the clients are a program of their own, found from where muster is ----
+
+mkdir bin
+cp "$MUSTER" bin/muster
+timeout 100 bin/muster bench procfail --nodes 2 --procs 2 --reps 1 >out 2>err
+code=$?
+[ "$code" -eq 1 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "$PWD/.*/muster-bench-client cannot be started" err ||
+    complain "exit $code, or not one line that says which client is missing"
+client=${MUSTER%/bin/muster}$(sed -n "s:.*$PWD\(/.*/muster-bench-client\) .*:\1:p" err)
+timeout 100 "$client" >out 2>err
+code=$?
+[ "$code" -eq 1 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "BENCH" err ||
+    complain "exit $code, or not one line: $client without arguments"
+
+if [ "$MUSTER_SANITIZED" = 0 ]; then # under a prefix of its own, it finds the one there
+    DESTDIR=$PWD/root cmake --install "${MUSTER%/bin/muster}" --prefix /opt/somewhere >out 2>err || complain "install"
+    timeout 100 root/opt/somewhere/bin/muster bench floor --nodes 2 --procs 1 --reps 1 >out 2>err ||
+        complain "as it is installed, floor: exit $?"
+    find root -name muster-bench-client -delete
+    ! timeout 100 root/opt/somewhere/bin/muster bench floor --nodes 2 --procs 1 --reps 1 >out 2>err ||
+        complain "as it is installed, it starts a client from somewhere else"
+fi
 
 # ---- what it measures ----
 
@@ -73,34 +94,78 @@ positive() {
     done
 }
 
-run floor --nodes 4 --procs 2 --reps 3 --json
-[ "$code" -eq 0 ] && [ "$(wc -l <out)" -eq 1 ] || complain "floor: exit $code"
-is bench floor
-is missed 0
-positive bare_ms.median bare_ms.p99 bare_ms.max
+# realtime: this host permits daemons and relays to have real-time priority
+realtime() {
+    chrt -f 1 true 2>/dev/null
+}
 
-for size in "4 2" "1 2" "2 1" "5 3"; do
-    read -r nodes procs <<<"$size"
-    run procfail --nodes "$nodes" --procs "$procs" --reps 3 --seed 7 --json
-    [ "$code" -eq 0 ] && [ ! -s err ] && [ "$(wc -l <out)" -eq 1 ] || complain "procfail, $nodes nodes x $procs: exit $code"
+# measures NODES PROCS: what out must have after 'procfail --reps 3 --seed 7 --json'
+measures() {
+    [ "$code" -eq 0 ] && [ ! -s err ] && [ "$(wc -l <out)" -eq 1 ] || complain "procfail, $1 nodes x $2: exit $code"
     is bench procfail
-    is nodes "$nodes"
-    is procs "$procs"
+    is nodes "$1"
+    is procs "$2"
     is reps 3
     is seed 7
     is missed 0
     is false 0
     positive detect_ms.median detect_ms.p99 detect_ms.max all_told_ms.median all_told_ms.p99 all_told_ms.max \
         bare_ms.median bare_ms.p99 bare_ms.max ratio
+}
+
+run floor --nodes 4 --procs 2 --reps 3 --json
+[ "$code" -eq 0 ] && [ "$(wc -l <out)" -eq 1 ] || complain "floor: exit $code"
+is bench floor
+is missed 0
+positive bare_ms.median bare_ms.p99 bare_ms.max
+run floor --nodes 4 --procs 2 --reps 3 --realtime --json
+if realtime; then
+    [ "$code" -eq 0 ] || complain "floor --realtime: exit $code"
+    positive bare_realtime_ms.median
+else
+    [ "$code" -eq 1 ] && grep -q 'priority of the relays' err || complain "floor --realtime: exit $code"
+fi
+
+for size in "4 2" "1 2" "2 1" "5 3"; do
+    read -r nodes procs <<<"$size"
+    run procfail --nodes "$nodes" --procs "$procs" --reps 3 --seed 7 --json
+    measures "$nodes" "$procs"
+    if realtime; then
+        positive bare_realtime_ms.median bare_realtime_ms.p99 bare_realtime_ms.max ratio_realtime
+    else
+        is bare_realtime_ms None
+        is ratio_realtime None
+    fi
     if [ "$(id -u)" -eq 0 ]; then positive pss_kib.median pss_kib.max; else is pss_kib None; fi
 done
 
 run procfail --nodes 4 --procs 2 --reps 2 --stages --json
 [ "$code" -eq 0 ] || complain "--stages --json: exit $code"
 positive stages.seen_ms.median stages.hop1_ms.median stages.read_ms.median stages.bare_half_ms.median
-run procfail --nodes 4 --procs 2 --reps 2 --stages
+! realtime || positive stages.bare_realtime_half_ms.median
+run procfail --nodes 4 --procs 2 --reps 2 --stages --each
 [ "$code" -eq 0 ] && grep -q '^4 nodes x 2 processes, 2 deaths' out && grep -q 'the last of 7 survivors' out &&
     grep -q 'ratio .*, missed 0, false 0' out && grep -q 'kill -> seen' out || complain "procfail in words: exit $code"
+[ "$(grep -c '^death ' err)" -eq 2 ] && [ "$(grep -c '^bare ' err)" -eq 2 ] || complain "--each does not say each"
+if realtime; then
+    grep -q "with the daemons' priority" out && [ "$(grep -c '^bare-realtime ' err)" -eq 2 ] ||
+        complain "the floor with the daemons' priority is not in the words"
+fi
+
+# ---- where real-time priority is not permitted, it says so and measures the rest ----
+
+unprivileged=(setpriv --bounding-set=-sys_nice prlimit --rtprio=0)
+if "${unprivileged[@]}" true 2>/dev/null; then
+    ! "${unprivileged[@]}" chrt -f 1 true 2>/dev/null || complain "still permitted under ${unprivileged[*]}"
+    timeout 100 "${unprivileged[@]}" "$MUSTER" bench procfail --nodes 4 --procs 2 --reps 3 --seed 7 --json >out 2>err
+    code=$?
+    measures 4 2
+    is bare_realtime_ms None
+    is ratio_realtime None
+    timeout 100 "${unprivileged[@]}" "$MUSTER" bench procfail --nodes 4 --procs 2 --reps 1 >out 2>err
+    code=$?
+    [ "$code" -eq 0 ] && grep -q 'real-time priority is not permitted' out || complain "it does not say what is not permitted"
+fi
 
 # ---- killed half-way, it leaves nothing ----
 
@@ -112,7 +177,7 @@ born() {
 # family: relays, daemons and clients of the bench, each as PID:BORN
 family() {
     local pid
-    for pid in $(cat "/proc/$bench/task/$bench/children") $(pgrep -f -- "bench client --bench $bench$"); do
+    for pid in $(cat "/proc/$bench/task/$bench/children") $(pgrep -f -- "/muster-bench-client $bench$"); do
         echo "$pid:$(born "$pid")"
     done
 }

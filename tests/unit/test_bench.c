@@ -1,11 +1,14 @@
 /* What 'muster bench' counts with: figures, the shared page, and relays that pass each message to
  * every client once. */
+#include "cli/bench_client.h"
+#include "cli/bench_door.h"
 #include "cli/bench_page.h"
 #include "cli/bench_relay.h"
 #include "cli/bench_stats.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -59,14 +62,17 @@ static void page_is_shared(void **state)
     other = bench_page_open(fd);
     assert_non_null(other);
     assert_int_equal(other->size, 3);
-    other->slots[2].told_ns = 5;
-    atomic_fetch_add(&other->told, 1);
-    assert_int_equal(mine->slots[2].told_ns, 5);
-    assert_int_equal(mine->told, 1);
-    bench_page_reset(mine, 1, true);
-    assert_int_equal(other->slots[2].told_ns, 0);
-    assert_int_equal(other->told, 0);
+    other->slots[2].read_ns[BENCH_DEATH] = 5;
+    atomic_fetch_add(&other->read[BENCH_DEATH], 1);
+    assert_int_equal(mine->slots[2].read_ns[BENCH_DEATH], 5);
+    assert_int_equal(mine->read[BENCH_DEATH], 1);
+    const enum bench_kind order[] = {BENCH_BARE, BENCH_DEATH};
+    bench_page_reset(mine, 1, order, 2);
+    assert_int_equal(other->slots[2].read_ns[BENCH_DEATH], 0);
+    assert_int_equal(other->read[BENCH_DEATH], 0);
     assert_int_equal(other->victim, 1);
+    assert_int_equal(other->order_count, 2);
+    assert_memory_equal(other->order, order, sizeof order);
     bench_page_free(other);
     bench_page_free(mine);
     close(fd);
@@ -99,10 +105,10 @@ static void start(uint32_t nodes)
     struct bench_page *page;
     int page_fd = bench_page_make(nodes * PROCS, &page);
     assert_true(page_fd >= 0);
-    assert_int_equal(bench_relays_start(&relays, nodes, page_fd, false), 0);
+    assert_int_equal(bench_relays_start(&relays, nodes, page_fd), 0);
     for (uint32_t rank = 0; rank < nodes * PROCS; rank++) {
         int theirs = -1;
-        clients[rank] = bench_relay_connect((uint32_t)getpid(), rank / PROCS, rank, &theirs);
+        clients[rank] = bench_door_connect((uint32_t)getpid(), rank / PROCS, rank, &theirs);
         assert_true(clients[rank] >= 0);
         struct bench_page *same = bench_page_open(theirs);
         assert_non_null(same);
@@ -161,6 +167,28 @@ static void the_victim_is_not_told(void **state)
     stop(4);
 }
 
+/* As root or with a limit for it (ulimit -r) it is permitted; else it must be refused, and nothing
+ * changed. */
+static void relays_have_the_priority_they_are_given(void **state)
+{
+    (void)state;
+    start(3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(sched_getscheduler(relays.pids[i]), SCHED_OTHER);
+    errno = 0;
+    bool can = bench_relays_set_realtime(&relays, true) == 0;
+    assert_int_equal(errno, can ? 0 : EPERM);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(sched_getscheduler(relays.pids[i]), can ? SCHED_FIFO : SCHED_OTHER);
+    assert_int_equal(bench_relays_post(&relays, 2, BENCH_RANK_NONE), 0);
+    for (uint32_t rank = 0; rank < 3 * PROCS; rank++)
+        assert_int_equal(next_sequence(clients[rank]), 1);
+    assert_int_equal(bench_relays_set_realtime(&relays, false), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(sched_getscheduler(relays.pids[i]), SCHED_OTHER);
+    stop(3);
+}
+
 static void a_client_that_ends_is_forgotten(void **state)
 {
     (void)state;
@@ -168,7 +196,7 @@ static void a_client_that_ends_is_forgotten(void **state)
     close(clients[0]);
     clients[0] = -1;
     int theirs = -1;
-    clients[0] = bench_relay_connect((uint32_t)getpid(), 0, 0, &theirs);
+    clients[0] = bench_door_connect((uint32_t)getpid(), 0, 0, &theirs);
     assert_true(clients[0] >= 0);
     close(theirs);
     assert_int_equal(bench_relays_post(&relays, 1, BENCH_RANK_NONE), 0);
@@ -181,8 +209,26 @@ static void no_relay_no_connection(void **state)
 {
     (void)state;
     int theirs = -1;
-    assert_int_equal(bench_relay_connect((uint32_t)getpid(), 0, 0, &theirs), -1);
+    assert_int_equal(bench_door_connect((uint32_t)getpid(), 0, 0, &theirs), -1);
     assert_int_equal(errno, ECONNREFUSED);
+}
+
+/* ---- the program of the clients ---- */
+
+/* Of PREFIX/FOLDER/this it must be somewhere else under PREFIX; there it is not, in this case. */
+static void the_client_is_looked_for_under_the_same_prefix(void **state)
+{
+    (void)state;
+    static const char name[] = "/muster-bench-client";
+    char path[PATH_MAX], prefix[PATH_MAX] = "";
+    assert_true(readlink("/proc/self/exe", prefix, sizeof prefix - 1) > 0);
+    *strrchr(prefix, '/') = '\0';
+    char *folder = strrchr(prefix, '/') + 1;
+    assert_int_equal(bench_client_find(path), ENOENT);
+    assert_string_equal(path + strlen(path) - strlen(name), name);
+    assert_int_not_equal(strncmp(path, prefix, strlen(prefix)), 0);
+    *folder = '\0';
+    assert_memory_equal(path, prefix, strlen(prefix));
 }
 
 int main(void)
@@ -194,8 +240,10 @@ int main(void)
         cmocka_unit_test(page_of_a_wrong_size_is_refused),
         cmocka_unit_test(every_client_is_told_once),
         cmocka_unit_test(the_victim_is_not_told),
+        cmocka_unit_test(relays_have_the_priority_they_are_given),
         cmocka_unit_test(a_client_that_ends_is_forgotten),
         cmocka_unit_test(no_relay_no_connection),
+        cmocka_unit_test(the_client_is_looked_for_under_the_same_prefix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
