@@ -4,6 +4,10 @@ static const struct subcommand commands[] = {
     {"procfail", "from the death of a process to the last survivor that reads of it",
      cmd_bench_procfail},
     {"floor", "the same with bare sockets and no protocol, alone", cmd_bench_floor},
+    {"nodefail", "from the failure of nodes to the last survivor that reads of them",
+     cmd_bench_nodefail},
+    {"accuracy", "who is declared dead although nobody dies, on a busy host", cmd_bench_accuracy},
+    {"noise", "what heartbeats take when nothing happens, against bare sockets", cmd_bench_noise},
 };
 
 int cmd_bench(int argc, char **argv)

@@ -27,5 +27,8 @@ int cmd_sim_replay(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_bench_procfail(int argc, char **argv);
 int cmd_bench_floor(int argc, char **argv);
+int cmd_bench_nodefail(int argc, char **argv);
+int cmd_bench_accuracy(int argc, char **argv);
+int cmd_bench_noise(int argc, char **argv);
 
 #endif

@@ -1,0 +1,292 @@
+/* 'muster bench accuracy': nobody dies, so every verdict is false. */
+#include "cli/args.h"
+#include "cli/bench_accuracy_load.h"
+#include "cli/bench_accuracy_stall.h"
+#include "cli/bench_accuracy_watch.h"
+#include "cli/bench_page.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOOK_MS = 5 };
+
+static const char path[] = "muster bench accuracy";
+
+struct accuracy {
+    struct bench_ring ring;
+    uint64_t load_per_core, seconds;
+    bool with_launch;
+    struct load load;
+    struct launch launch;
+    struct watch watch;
+    struct stall_windows windows;
+    struct stall_timers timers;
+    struct bench_ring_counts *before; /* of each node */
+    /* What came of it. */
+    size_t measured, spoilt; /* windows */
+    uint64_t wrong, excused; /* verdicts */
+    uint64_t heartbeats, unreachable, given_back;
+    uint64_t lag_ns_p99, lag_ns_max;
+};
+
+static bool make(struct accuracy *a, uint32_t nodes)
+{
+    a->windows.count = 2 * a->seconds;
+    a->windows.longest_ns = calloc(a->windows.count, sizeof *a->windows.longest_ns);
+    a->watch.verdicts = calloc(nodes, sizeof *a->watch.verdicts);
+    a->before = calloc(nodes, sizeof *a->before);
+    return a->windows.longest_ns != NULL && a->watch.verdicts != NULL && a->before != NULL;
+}
+
+static void unmake(struct accuracy *a)
+{
+    free(a->windows.longest_ns);
+    free(a->watch.verdicts);
+    free(a->before);
+}
+
+/* The verdict on it counts, not that it obeys. */
+static void on_lost(void *owner, mu_slot node, const char *text)
+{
+    (void)owner;
+    fprintf(stderr, "%s: node %u: %s\n", path, node, text);
+}
+
+/* ---- what is measured ---- */
+
+static bool count_before(struct accuracy *a)
+{
+    char why[MACHINE_TEXT_MAX];
+    for (mu_slot node = 0; node < a->ring.config.nodes; node++)
+        if (machine_alive(a->ring.machine, node) &&
+            !bench_ring_ask(&a->ring, node, &a->before[node], why)) {
+            bench_ring_broke(&a->ring, node, why);
+            return false;
+        }
+    return true;
+}
+
+/* Of those that still answer. */
+static void count_after(struct accuracy *a)
+{
+    char why[MACHINE_TEXT_MAX];
+    for (mu_slot node = 0; node < a->ring.config.nodes; node++) {
+        struct bench_ring_counts now;
+        const struct bench_ring_counts *before = &a->before[node];
+        if (!machine_alive(a->ring.machine, node) || !bench_ring_ask(&a->ring, node, &now, why))
+            continue;
+        a->heartbeats += now.beats_out - before->beats_out;
+        a->unreachable += now.unreachable - before->unreachable;
+        a->given_back += now.lags_given_back - before->lags_given_back;
+        if (now.lag_ns_p99 > a->lag_ns_p99)
+            a->lag_ns_p99 = now.lag_ns_p99;
+        if (now.lag_ns_max > a->lag_ns_max)
+            a->lag_ns_max = now.lag_ns_max;
+    }
+}
+
+/* Windows that are over. */
+static size_t windows_over(const struct accuracy *a)
+{
+    uint64_t now_ns = bench_now_ns();
+    size_t over = now_ns < a->windows.start_ns
+                      ? 0
+                      : (size_t)((now_ns - a->windows.start_ns) / STALL_WINDOW_NS);
+    return over < a->windows.count ? over : a->windows.count;
+}
+
+/* Until there are as many good windows as wanted, or twice as many of both. */
+static bool go_on(struct accuracy *a)
+{
+    while (a->measured - a->spoilt < a->seconds && a->measured < a->windows.count) {
+        if (a->with_launch && !launch_go_on(&a->launch))
+            return false;
+        if (!bench_ring_pass_ms(&a->ring, LOOK_MS))
+            return false;
+        watch_take(&a->watch);
+        a->measured = windows_over(a);
+        a->spoilt = stall_spoilt(&a->windows, a->measured);
+        output_progress("%zu s, %zu of them spoilt by stalls", a->measured, a->spoilt);
+    }
+    return true;
+}
+
+/* A stall may have kept away heartbeats as long as nothing was heard, and the one before that. */
+static bool is_excused(const struct accuracy *a, const struct verdict *verdict)
+{
+    const struct mu_ring_proof *ring = &verdict->evidence.ring;
+    uint64_t silent_ns = ring->silent_ns > 0 ? ring->silent_ns : a->ring.config.timeout_ns;
+    uint64_t reach_ns = silent_ns + a->ring.config.period_ns;
+    return stall_between(&a->windows, verdict->seen_ns - reach_ns, verdict->seen_ns);
+}
+
+static void judge(struct accuracy *a)
+{
+    char text[VERDICT_TEXT_MAX];
+    for (mu_slot node = 0; node < a->ring.config.nodes; node++) {
+        const struct verdict *verdict = &a->watch.verdicts[node];
+        if (verdict->seen_ns == 0)
+            continue;
+        bool excused = is_excused(a, verdict);
+        a->wrong += !excused;
+        a->excused += excused;
+        fprintf(stderr, "%s: node %u was declared %s%s, %.3f s after the beginning: %s\n", path,
+                node, mu_verdict_word(verdict->evidence.verdict),
+                excused ? " when the host stood still" : "",
+                ((double)verdict->seen_ns - (double)a->windows.start_ns) / 1e9,
+                verdict_text(verdict, text));
+    }
+}
+
+static bool measure(struct accuracy *a)
+{
+    if (load_start(&a->load, (uint32_t)a->load_per_core) != 0) {
+        fprintf(stderr, "%s: processes that compute: %s\n", path, strerror(errno));
+        return false;
+    }
+    if (!bench_ring_pass_ms(&a->ring, 100) || !count_before(a))
+        return false;
+    a->windows.start_ns = bench_now_ns();
+    int error = stall_timers_start(&a->timers, &a->windows);
+    if (error != 0) {
+        fprintf(stderr, "%s: a timer on each core: %s\n", path, strerror(error));
+        return false;
+    }
+    if (!a->timers.is_realtime)
+        fprintf(stderr,
+                "%s: the timer on each core has no real-time priority, so what it takes "
+                "for a stall may be the load\n",
+                path);
+    bool good = go_on(a);
+    output_progress_end();
+    stall_timers_stop(&a->timers);
+    if (good) {
+        count_after(a);
+        watch_take(&a->watch);
+        judge(a);
+    }
+    return good;
+}
+
+/* ---- what is said of it ---- */
+
+static void print_json(const struct accuracy *a)
+{
+    const struct bench_ring_config *ring = &a->ring.config;
+    json_t *object = json_object(), *lag = json_object(), *stalls = json_object();
+    json_object_set_new(object, "bench", json_string("accuracy"));
+    json_object_set_new(object, "nodes", json_integer(ring->nodes));
+    json_object_set_new(object, "period_ms", json_integer((json_int_t)(ring->period_ns / 1000000)));
+    json_object_set_new(object, "timeout_ms",
+                        json_integer((json_int_t)(ring->timeout_ns / 1000000)));
+    json_object_set_new(object, "load", json_integer((json_int_t)a->load_per_core));
+    json_object_set_new(object, "launch", json_boolean(a->with_launch));
+    json_object_set_new(object, "seconds", json_integer((json_int_t)(a->measured - a->spoilt)));
+    json_object_set_new(object, "false", json_integer((json_int_t)a->wrong));
+    json_object_set_new(object, "heartbeats", json_integer((json_int_t)a->heartbeats));
+    json_object_set_new(lag, "p99", json_real((double)a->lag_ns_p99 / 1e3));
+    json_object_set_new(lag, "max", json_real((double)a->lag_ns_max / 1e3));
+    json_object_set_new(object, "lag_us", lag);
+    json_object_set_new(stalls, "windows", json_integer((json_int_t)a->spoilt));
+    json_object_set_new(stalls, "longest_ms",
+                        json_real((double)stall_longest_ns(&a->windows) / 1e6));
+    json_object_set_new(stalls, "excused", json_integer((json_int_t)a->excused));
+    json_object_set_new(object, "stalls", stalls);
+    json_object_set_new(object, "unreachable", json_integer((json_int_t)a->unreachable));
+    json_object_set_new(object, "lags_given_back", json_integer((json_int_t)a->given_back));
+    json_object_set_new(object, "launched", json_integer((json_int_t)a->launch.processes));
+    output_json(object);
+}
+
+static void print_words(const struct accuracy *a)
+{
+    const struct bench_ring_config *ring = &a->ring.config;
+    printf("%u nodes, heartbeats every %llu ms, timeout %llu ms; %llu computing processes for each "
+           "core, %llu short ones launched\n",
+           ring->nodes, (unsigned long long)(ring->period_ns / 1000000),
+           (unsigned long long)(ring->timeout_ns / 1000000), (unsigned long long)a->load_per_core,
+           (unsigned long long)a->launch.processes);
+    printf("  %llu false verdicts in %zu s with %llu heartbeats and acknowledgements\n",
+           (unsigned long long)a->wrong, a->measured - a->spoilt,
+           (unsigned long long)a->heartbeats);
+    printf("  heartbeat threads were late by %.1f us (99 %%, of the worst), at most %.1f us; given "
+           "back %llu times\n",
+           (double)a->lag_ns_p99 / 1e3, (double)a->lag_ns_max / 1e3,
+           (unsigned long long)a->given_back);
+    printf("  nodes that their observer did not hear, but others did: %llu\n",
+           (unsigned long long)a->unreachable);
+    printf("  the host stood still for at most %.3f ms; %zu s with more than %.0f ms don't count, "
+           "nor do %llu verdicts in them\n",
+           (double)stall_longest_ns(&a->windows) / 1e6, a->spoilt,
+           (double)a->windows.limit_ns / 1e6, (unsigned long long)a->excused);
+}
+
+/* ---- the command ---- */
+
+static const char about[] =
+    "Runs daemons that nobody kills, on a host that is kept busy, and counts who is declared "
+    "dead:\n"
+    "every verdict is false.\n"
+    "\n"
+    "A timer on each core, with a priority above all daemons, notes how long the host itself "
+    "stands\n"
+    "still.  Seconds in which that was longer than timeout - period are reported and repeated "
+    "(the\n"
+    "run takes up to twice as long), and verdicts in them are not counted as false.\n"
+    "\n"
+    "heartbeats: datagrams sent, acknowledgements included. lag_us: how late heartbeat threads "
+    "woke\n"
+    "up, since they started; the worst thread.  Exit 1 when a verdict is false, or when the host\n"
+    "stood still in more than half of all seconds.";
+
+int cmd_bench_accuracy(int argc, char **argv)
+{
+    uint64_t nodes = 64, period_ms = 100, timeout_ms = 200, load = 0, seconds = 60;
+    bool json = false, launch = false;
+    const struct arg args[] = {
+        {"nodes", ARG_NUMBER, &nodes, 2, MACHINE_NODES_MAX, "N", "nodes, a daemon on each (64)"},
+        {"period-ms", ARG_NUMBER, &period_ms, 1, 60000, "MS", "between two heartbeats (100)"},
+        {"timeout-ms", ARG_NUMBER, &timeout_ms, 2, 600000, "MS", "of silence, then dead (200)"},
+        {"load", ARG_NUMBER, &load, 0, 64, "L", "processes that compute, for each core (0)"},
+        {"launch", ARG_FLAG, &launch, 0, 0, NULL, "start short processes all the time"},
+        {"seconds", ARG_NUMBER, &seconds, 1, 86400, "S", "how long (60)"},
+        {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
+    };
+    const struct command command = {path, about, NULL, args, sizeof args / sizeof args[0]};
+    args_parse(&command, argc, argv);
+    const char *broken = bench_ring_times_error(period_ms, timeout_ms);
+    if (broken != NULL)
+        args_fail(&command, "--period-ms %llu --timeout-ms %llu: %s", (unsigned long long)period_ms,
+                  (unsigned long long)timeout_ms, broken);
+
+    static struct accuracy a;
+    const struct bench_ring_config config = {.command = path,
+                                             .nodes = (uint32_t)nodes,
+                                             .period_ns = period_ms * 1000000,
+                                             .timeout_ns = timeout_ms * 1000000,
+                                             .lost = on_lost};
+    a.load_per_core = load;
+    a.with_launch = launch;
+    a.seconds = seconds;
+    a.windows.limit_ns = config.timeout_ns - config.period_ns;
+    a.launch.ring = a.watch.ring = &a.ring;
+    if (!make(&a, config.nodes)) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
+        return 1;
+    }
+    bool good = bench_ring_open(&a.ring, &config) && measure(&a);
+    if (good && json)
+        print_json(&a);
+    else if (good)
+        print_words(&a);
+    watch_close(&a.watch);
+    launch_stop(&a.launch);
+    load_stop(&a.load);
+    bench_ring_close(&a.ring);
+    unmake(&a);
+    bool enough = a.measured - a.spoilt == a.seconds;
+    return bench_ring_end(&a.ring, good && enough && a.wrong == 0 ? 0 : 1);
+}
