@@ -18,6 +18,7 @@
  * MUSTER_E_FORKED, muster_fd() is -1, the numbers stay, and muster_close() frees the child's copy
  * and leaves the parent's alone.  A child may open its own.
  * exec(): a new program inherits nothing, every descriptor is close-on-exec.  None is 0, 1 or 2.
+ * A handle has three.
  * Signals: a call that a signal interrupts goes on.  Nothing here raises SIGPIPE.
  * errno is left as it was.  muster_open() reads the environment: not while it is changed.
  *
@@ -99,7 +100,7 @@ struct muster_event {
  * (NULL is fine) and *m untouched.  Waits for the daemon of this node, at most 10 seconds. */
 int muster_open(struct muster **m, struct muster_error *error);
 
-/* NULL is fine. */
+/* Tells the daemon so, as the end of the process does not.  NULL is fine. */
 void muster_close(struct muster *m);
 
 /* The next event.  Waits up to timeout_ns nanoseconds: MUSTER_NOW, or what is below it because a
@@ -109,9 +110,11 @@ void muster_close(struct muster *m);
 int muster_next(struct muster *m, struct muster_event *event, int64_t timeout_ns,
                 struct muster_error *error);
 
-/* Readable while muster_next() has something to say: for poll(), select(), epoll.  Belongs to the
- * handle: do not read it or close it.  Read with muster_next(..., MUSTER_NOW, ...) until it returns
- * 0.  It may be made nonblocking, as event loops do. */
+/* Readable while muster_next() has something to say: for poll(), select(), epoll.  It may be
+ * readable once too often, when all was read already, so call muster_next(..., MUSTER_NOW, ...)
+ * until it returns 0; who reads one event each time misses none either, but when edges are asked
+ * for (EPOLLET).  It is an epoll descriptor, and belongs to the handle: do not read it, change it
+ * or close it.  It may be made nonblocking, as event loops do. */
 int muster_fd(const struct muster *m);
 
 uint32_t muster_rank(const struct muster *m);  /* of this process, from 0 */

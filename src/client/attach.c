@@ -20,9 +20,12 @@ static const char *map_board(struct muster *m, int fd)
     void *memory = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         return mu_client_errno_text(errno);
-    m->board = memory;
-    m->board_bytes = (size_t)about.st_size;
-    return mu_board_error(m->board, m->board_bytes);
+    const char *why = mu_board_look(&m->board, memory, (size_t)about.st_size);
+    if (why != NULL)
+        munmap(memory, (size_t)about.st_size);
+    else
+        m->board_bytes = (size_t)about.st_size;
+    return why;
 }
 
 /* The bell is the same for all members of the job on this node, and nobody reads it: so what wakes
@@ -59,8 +62,8 @@ int mu_client_attach(struct muster *m, const int fds[MU_CLIENT_FDS], struct must
 
 void mu_client_detach(struct muster *m)
 {
-    if (m->board != NULL)
-        munmap((void *)(uintptr_t)m->board, m->board_bytes);
+    if (m->board_bytes > 0)
+        munmap((void *)(uintptr_t)m->board.board, m->board_bytes);
     if (m->bell >= 0)
         close(m->bell);
     if (m->poll_fd >= 0)
@@ -69,28 +72,46 @@ void mu_client_detach(struct muster *m)
 
 /* ---- waiting ---- */
 
-static int wait_in_epoll(const struct muster *m, int timeout_ms, bool *packets)
+/* As mu_client_wait(), but says in errno what is wrong. */
+static int wait_in_epoll(const struct muster *m, int timeout_ms, struct mu_client_woken *woken)
 {
     struct epoll_event ready[2];
     int count = epoll_wait(m->poll_fd, ready, 2, timeout_ms);
-    *packets = false;
     for (int i = 0; i < count; i++)
-        *packets = *packets || ready[i].data.fd == m->fd;
-    return count > 0 || (count < 0 && errno == EINTR);
+        if (ready[i].data.fd == m->fd)
+            woken->by_packet = true;
+        else
+            woken->by_stroke = true;
+    if (count < 0)
+        return errno == EINTR ? 1 : -1;
+    return count > 0;
 }
 
-/* Without end it is one call, in which the kernel wakes one thread for each stroke.  With an end,
- * nanoseconds are poll()'s, which wakes all. */
-int mu_client_wait(const struct muster *m, uint64_t until_ns, bool *packets)
+/* epoll_wait() counts milliseconds, so it is poll() that waits, and wakes all threads. */
+static int wait_until(const struct muster *m, uint64_t until_ns, struct mu_client_woken *woken)
 {
-    if (until_ns == MU_CLIENT_NO_WAIT)
-        return wait_in_epoll(m, 0, packets);
-    if (until_ns == MU_CLIENT_NO_END)
-        return wait_in_epoll(m, -1, packets);
     struct timespec wait = mu_client_left(until_ns);
     struct pollfd fd = {.fd = m->poll_fd, .events = POLLIN};
-    if (ppoll(&fd, 1, &wait, NULL) == 0)
+    int ready = ppoll(&fd, 1, &wait, NULL);
+    if (ready < 0)
+        return errno == EINTR ? 1 : -1;
+    if (ready == 0)
         return 0;
-    wait_in_epoll(m, 0, packets);
-    return 1;
+    return wait_in_epoll(m, 0, woken) < 0 ? -1 : 1; /* another thread may have been faster */
+}
+
+/* Without end it is one call, in which the kernel wakes one thread for each stroke. */
+int mu_client_wait(const struct muster *m, uint64_t until_ns, struct mu_client_woken *woken,
+                   struct muster_error *error)
+{
+    int result;
+    *woken = (struct mu_client_woken){false};
+    if (until_ns == MU_CLIENT_NO_WAIT || until_ns == MU_CLIENT_NO_END)
+        result = wait_in_epoll(m, until_ns == MU_CLIENT_NO_WAIT ? 0 : -1, woken);
+    else
+        result = wait_until(m, until_ns, woken);
+    if (result < 0)
+        mu_client_fail(error, MUSTER_E_SYSTEM, "cannot wait for the daemon: %s",
+                       mu_client_errno_text(errno));
+    return result;
 }

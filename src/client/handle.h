@@ -18,12 +18,13 @@ struct muster {
     int bell;                    /* of the job: an event for it is on the board */
     pid_t pid;                   /* who opened it */
     struct mu_local_welcome who; /* this process, as its daemon knows it */
-    const struct mu_board *board;
-    size_t board_bytes;
+    struct mu_board_view board;
+    size_t board_bytes; /* that are mapped */
 
     pthread_mutex_t lock; /* of what follows; nobody waits while it has it */
     uint64_t next;        /* serial of the next event on the board; 0: the state comes by packets */
     bool asked;           /* AGAIN: CAUGHT_UP is no news, if no LOST comes before it */
+    bool stroke_used;     /* who was woken by it may leave more on the board than it took */
     bool is_ending;       /* 'broken' says how; what is on the board comes first */
     bool is_broken;
     struct muster_error broken;
@@ -45,14 +46,25 @@ uint64_t mu_client_now_ns(void); /* CLOCK_MONOTONIC */
 int mu_client_attach(struct muster *m, const int fds[MU_CLIENT_FDS], struct muster_error *error);
 void mu_client_detach(struct muster *m);
 
-/* The next event, from the board or by a packet ('packets': look whether there is one).  Returns 1,
- * 0: none yet, or -1 with *error filled, and then each time. */
-int mu_client_take(struct muster *m, bool packets, struct muster_event *event,
+/* What has ended a wait.  To be told so is to have used it up: mu_client_take() must know. */
+struct mu_client_woken {
+    bool by_packet;
+    bool by_stroke;
+};
+
+/* Waits until mu_client_take() may have something.  Returns 1: look again; 0: the time is over; -1
+ * with *error filled. */
+int mu_client_wait(const struct muster *m, uint64_t until_ns, struct mu_client_woken *woken,
                    struct muster_error *error);
 
-/* Waits until mu_client_take() may have something.  Returns 1: look again; 0: the time is over.
- * *packets: a packet waits. */
-int mu_client_wait(const struct muster *m, uint64_t until_ns, bool *packets);
+/* The next event, from the board or by a packet.  Returns 1, 0: none yet, or -1 with *error filled,
+ * and then each time. */
+int mu_client_take(struct muster *m, const struct mu_client_woken *woken,
+                   struct muster_event *event, struct muster_error *error);
+
+/* The handle is of no more use, because of *why, or of what was wrong before.  Returns -1 with
+ * *error filled. */
+int mu_client_give_up(struct muster *m, const struct muster_error *why, struct muster_error *error);
 
 /* For the functions that wait: until then, on CLOCK_MONOTONIC. */
 struct timespec mu_client_left(uint64_t until_ns);
@@ -63,8 +75,8 @@ struct timespec mu_client_left(uint64_t until_ns);
  * root.  Returns it, or -1 with *error filled. */
 int mu_client_connect(const char *name, uint64_t until_ns, struct muster_error *error);
 
-/* Returns 0, or -1 with *error filled.  That the daemon is gone is no error here: what it said
- * before is still to be read, and then mu_client_receive() says so. */
+/* Does not wait.  Returns 0, or -1 with *error filled.  That the daemon is gone is no error here:
+ * what it said before is still to be read, and then mu_client_receive() says so. */
 int mu_client_send(int fd, const struct mu_local_message *message, struct muster_error *error);
 
 /* One packet.  Returns 1, 0 when none came in time, or -1 with *error filled.  Descriptors that

@@ -22,17 +22,21 @@ static int next(struct muster *m, struct muster_event *event, int64_t timeout_ns
                               "process %d opened this handle, and this is process %d: "
                               "open one after fork()",
                               (int)m->pid, (int)self);
-    int got = mu_client_take(m, false, event, error);
+    struct mu_client_woken woken = {false};
+    int got = mu_client_take(m, &woken, event, error);
     if (got != 0)
         return got;
     uint64_t until_ns = deadline_ns(timeout_ns);
-    bool packets;
-    while (mu_client_wait(m, until_ns, &packets) == 1) {
-        got = mu_client_take(m, packets, event, error);
-        if (got != 0)
-            return got;
-    }
-    return 0;
+    do {
+        struct muster_error why;
+        int waited = mu_client_wait(m, until_ns, &woken, &why);
+        if (waited == 0)
+            return 0;
+        if (waited < 0)
+            return mu_client_give_up(m, &why, error);
+        got = mu_client_take(m, &woken, event, error);
+    } while (got == 0);
+    return got;
 }
 
 int muster_next(struct muster *m, struct muster_event *event, int64_t timeout_ns,

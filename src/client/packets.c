@@ -111,7 +111,7 @@ int mu_client_send(int fd, const struct mu_local_message *message, struct muster
     size_t count = mu_local_encode(message, bytes);
     ssize_t sent;
     do
-        sent = send(fd, bytes, count, MSG_NOSIGNAL);
+        sent = send(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
     if (sent < 0 && errno != EPIPE && errno != ECONNRESET)
         return mu_client_fail(error, MUSTER_E_SYSTEM, "cannot write to the daemon: %s",

@@ -275,7 +275,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
                                                 mu_daemon_cut}};
     failed = mu_notify_open(&notify, &daemon->notify);
     if (failed != 0)
-        return say(text, "cannot open the socket for local programs", failed);
+        return say(text, "cannot open the socket and the board for local programs", failed);
 
     struct mu_jobs_config jobs = {
         .net = &daemon->net,

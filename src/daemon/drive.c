@@ -105,7 +105,8 @@ static void arm(struct mu_drive *drive)
         return; /* a timer that fires too early does no harm, and is set again then */
     drive->armed_ns = due_ns;
     uint64_t due_ms = (due_ns + 999999) / 1000000, now_ms = uv_now(drive->timer.loop);
-    uv_timer_start(&drive->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
+    /* Not 0, also when it is late: libuv runs such a timer before it looks at anything else. */
+    uv_timer_start(&drive->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 1, 0);
 }
 
 static void step(struct mu_drive *drive, struct mu_event *event)

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* unshare() */
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "wire/board.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { EXIT_USAGE = 2, JOURNAL_EVENTS = 4096, JOURNAL_MAX = 1 << 24 };
+enum { EXIT_USAGE = 2, JOURNAL_EVENTS = 4096, JOURNAL_MAX = MU_BOARD_CAPACITY_MAX };
 
 static const char help[] =
     "usage: musterd [--record FILE] [--journal N] [--verbose] < ORDERS\n"
@@ -102,6 +103,7 @@ static void want_descriptors(void)
 static void set_up_process(void)
 {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);  /* where files are limited (ulimit -f), that is said in words */
     prctl(PR_SET_DUMPABLE, 0); /* the key is in memory: no core file, no look from outside */
     setsid();                  /* Ctrl-C at the terminal is for who started us */
 }

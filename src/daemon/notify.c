@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { ACCEPT_AT_ONCE = 64, ACCEPT_AGAIN_MS = 100 };
+enum { ACCEPT_AT_ONCE = 64, LOOK_AGAIN_MS = 100 };
 
 /* ---- jobs ---- */
 
@@ -289,6 +289,8 @@ const char *mu_notify_job(struct mu_notify *notify, uint32_t job, const struct m
     append_job(notify, made);
     read_journal(notify, made);
     read_dead_nodes(notify, made);
+    made->to_ring = false; /* it has no members yet, and they begin with the state */
+    tell_watchers(notify);
     return NULL;
 }
 
@@ -383,8 +385,6 @@ static void take(struct mu_notify *notify, int fd)
         notify->refused++;
 }
 
-static void on_again(uv_timer_t *timer);
-
 static void on_listener(uv_poll_t *poll, int status, int events)
 {
     struct mu_notify *notify = poll->data;
@@ -397,7 +397,7 @@ static void on_listener(uv_poll_t *poll, int status, int events)
         } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
             /* No descriptor or no memory: whoever waits would wake us up again and again. */
             uv_poll_stop(&notify->listener);
-            uv_timer_start(&notify->again, on_again, ACCEPT_AGAIN_MS, 0);
+            mu_notify_look_again(notify);
             return;
         } else if (errno == EAGAIN) {
             return;
@@ -409,6 +409,20 @@ static void on_again(uv_timer_t *timer)
 {
     struct mu_notify *notify = timer->data;
     uv_poll_start(&notify->listener, UV_READABLE, on_listener);
+    for (uint32_t i = 0; i < notify->accepted;) {
+        struct mu_client *client = notify->clients[i];
+        if (client->later) {
+            client->later = false;
+            mu_client_pump(client);
+        }
+        i += i < notify->accepted && notify->clients[i] == client;
+    }
+}
+
+void mu_notify_look_again(struct mu_notify *notify)
+{
+    if (!uv_is_active((uv_handle_t *)&notify->again))
+        uv_timer_start(&notify->again, on_again, LOOK_AGAIN_MS, 0);
 }
 
 /* Returns the socket, or a negative errno. */

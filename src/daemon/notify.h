@@ -3,7 +3,7 @@
  *
  * One journal for all: a ring of the last events of this node, in memory that the processes of its
  * jobs can read.  So to tell all of them takes one write there and one stroke of a bell for each
- * job, whoever many they are.  A client has a place in the ring, no queue of its own, so a slow one
+ * job, however many they are.  A client has a place in the ring, no queue of its own, so a slow one
  * costs nothing, and what it missed is known exactly.  Who falls out of the ring asks, and is told
  * how many events it lost, and then the state: who is gone, now.
  *

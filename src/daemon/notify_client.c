@@ -9,8 +9,8 @@
  * - When there is no more, CAUGHT_UP goes out with the serial of the last event.  From there on it
  *   reads the journal itself, on the board.  There is nothing between the two to be lost or told
  *   twice.
- * - When the event that it wants next is gone from there, it asks AGAIN: LOST, and the state, all
- * of it; or, if nothing that was dropped concerns it, from where to go on. */
+ * - When the event that it wants next is gone from there, it asks AGAIN.  The answer is LOST and
+ *   the state, all of it; or, if nothing that was dropped concerns it, from where to go on. */
 #include "daemon/notify_inside.h"
 
 #include <assert.h>
@@ -280,7 +280,18 @@ static void lost_sent(struct mu_client *client)
     client->step = MU_STEP_STATE;
 }
 
-/* The event itself, not a copy: this is what everybody waits for. */
+/* To a member that has asked again: from where to go on, if it has lost nothing. */
+static size_t encode_go_on(struct mu_client *client)
+{
+    if (missed(client) > 0) {
+        client->step = MU_STEP_LOST;
+        return 0;
+    }
+    uint64_t oldest = mu_journal_oldest(&client->notify->journal);
+    return encode_caught_up(client, (client->cursor > oldest ? client->cursor : oldest) - 1);
+}
+
+/* The event itself, not a copy. */
 static size_t find_live(struct mu_client *client, const uint8_t **bytes)
 {
     const struct mu_journal *journal = &client->notify->journal;
@@ -390,7 +401,7 @@ static size_t make_packet(struct mu_client *client, const uint8_t **bytes)
         return client->role == MU_LOCAL_MEMBER ? encode_member_state(client)
                                                : encode_operator_state(client);
     case MU_STEP_GO_ON:
-        return encode_caught_up(client, mu_journal_oldest(&client->notify->journal) - 1);
+        return encode_go_on(client);
     case MU_STEP_LIVE:
         return find_live(client, bytes);
     case MU_STEP_NODE:
@@ -464,9 +475,17 @@ static void wait_for_room(struct mu_client *client)
     uv_poll_start(&client->poll, UV_WRITABLE | (listens(client) ? UV_READABLE : 0), on_client);
 }
 
+/* The kernel bounds how many of a user are sent and not received yet, by the number of open files.
+ * Where hundreds of processes join at once, they must read theirs first. */
+static void wait_for_descriptors(struct mu_client *client)
+{
+    client->later = true;
+    mu_notify_look_again(client->notify);
+}
+
 void mu_client_pump(struct mu_client *client)
 {
-    while (client->fd >= 0 && !client->blocked) {
+    while (client->fd >= 0 && !client->blocked && !client->later) {
         const uint8_t *bytes;
         enum mu_client_step step = client->step;
         size_t count = make_packet(client, &bytes);
@@ -481,6 +500,8 @@ void mu_client_pump(struct mu_client *client)
             packet_sent(client);
         else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
             wait_for_room(client);
+        else if (errno == ETOOMANYREFS)
+            wait_for_descriptors(client);
         else
             mu_client_close(client);
     }
@@ -586,7 +607,7 @@ static void on_again(struct mu_client *client, uint64_t serial)
         return;
     }
     client->cursor = serial;
-    client->step = missed(client) > 0 ? MU_STEP_LOST : MU_STEP_GO_ON;
+    client->step = MU_STEP_GO_ON;
 }
 
 static void on_member_says(struct mu_client *client, const struct mu_local_message *message)
@@ -617,13 +638,29 @@ static void on_packet(struct mu_client *client, const uint8_t *bytes, size_t cou
         break_off(client, MU_LOCAL_BAD_PACKET, "who watches says nothing more");
 }
 
+/* Did it say LEAVE?  One that closed without having read everything resets the connection, and that
+ * is told before the packets that are still there. */
+static bool has_left(const struct mu_client *client)
+{
+    for (;;) {
+        uint8_t type;
+        ssize_t count = recv(client->fd, &type, 1, MSG_DONTWAIT | MSG_TRUNC);
+        if (count < 0 && (errno == EINTR || errno == ECONNRESET))
+            continue;
+        if (count <= 0)
+            return false;
+        if (count == 1 && type == MU_LOCAL_LEAVE)
+            return true;
+    }
+}
+
 static void on_hang_up(struct mu_client *client)
 {
     const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
     const struct mu_notify_here *here =
         client->job != NULL ? mu_notify_find_here(client->job, client->rank) : NULL;
     /* Not a child of it that has opened a handle of its own. */
-    if (here != NULL && here->pid != 0 && here->pid == (uint32_t)client->pid)
+    if (here != NULL && here->pid != 0 && here->pid == (uint32_t)client->pid && !has_left(client))
         hooks->dying(hooks->owner, client->job->number, client->rank);
     mu_client_close(client);
 }

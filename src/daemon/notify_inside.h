@@ -33,7 +33,7 @@ enum mu_client_step {
     MU_STEP_WELCOME, /* then the state, or of an operator nothing */
     MU_STEP_LOST,
     MU_STEP_STATE, /* one after the other, then CAUGHT_UP */
-    MU_STEP_GO_ON, /* CAUGHT_UP alone: what a member has lost does not concern it */
+    MU_STEP_GO_ON, /* CAUGHT_UP alone, or LOST: a member has asked again */
     MU_STEP_LIVE,  /* a member: nothing, it reads the board */
     MU_STEP_IDLE,  /* nothing: an operator has all that it asked for */
     MU_STEP_NODE,
@@ -51,6 +51,7 @@ struct mu_client {
     uint64_t since; /* counts clients */
     enum mu_client_step step;
     bool blocked; /* its socket is full: it waits until there is room */
+    bool later;   /* its descriptors cannot go now: mu_notify_look_again() */
     uint8_t role; /* enum mu_local_role, from HELLO on */
 
     /* Its place in the journal: the next event.  An operator's STATE and LIVE; a member's when it
@@ -77,7 +78,7 @@ struct mu_notify {
 
     int fd; /* that listens */
     uv_poll_t listener;
-    uv_timer_t again;  /* when there was no descriptor for one more */
+    uv_timer_t again;  /* when there was no descriptor for one more, or none could go */
     uint32_t handles;  /* of the loop, that are not closed yet */
     bool closing;      /* and freed with the last handle */
     uint32_t accepted; /* clients that are open; the first ones of 'clients' */
@@ -92,6 +93,9 @@ struct mu_notify_job *mu_notify_find(const struct mu_notify *notify, uint32_t jo
 /* NULL: it is of another node, or none. */
 struct mu_notify_here *mu_notify_find_here(const struct mu_notify_job *job, uint32_t rank);
 mu_slot mu_notify_node_of(const struct mu_notify_job *job, uint32_t rank);
+
+/* Soon, when there may be descriptors again: accepts clients, and tells those that wait 'later'. */
+void mu_notify_look_again(struct mu_notify *notify);
 
 /* A handle of the loop is closed: the last one of a closing notify frees it. */
 void mu_notify_handle_gone(struct mu_notify *notify);

@@ -55,7 +55,7 @@ static size_t place(const struct mu_journal *journal, uint64_t serial)
 void mu_journal_add(struct mu_journal *journal, struct mu_local_event *event)
 {
     event->serial = ++journal->head;
-    uint64_t words[MU_BOARD_WORDS];
+    uint64_t words[MU_BOARD_WORDS] = {0}; /* whoever reads the board reads the last word whole */
     size_t count = mu_local_encode_event(event, (uint8_t *)words);
     mu_board_put(journal->board, words, count);
     journal->keys[place(journal, event->serial)] = (struct mu_journal_key){

@@ -8,7 +8,7 @@
 
 #include "wire/evidence.h"
 
-enum { MU_LOCAL_VERSION = 1 };
+enum { MU_LOCAL_VERSION = 2 };
 
 /* The daemon's socket lives in the abstract namespace, so that nothing is left in a file system
  * whatever dies: "@muster/UID/MACHINE/SLOT", MACHINE as 16 hexadecimal digits.  Without the '@'. */

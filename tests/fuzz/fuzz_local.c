@@ -1,6 +1,6 @@
-/* Local packets, evidences and the names of sockets: what decodes encodes to the same bytes, and
- * what does not is told in a sentence. */
-#include "wire/local.h"
+/* Local packets, boards, evidences and the names of sockets: what decodes encodes to the same
+ * bytes, and what does not is told in a sentence. */
+#include "wire/board.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -21,6 +21,45 @@ static void decode_packet(const uint8_t *data, size_t size)
     uint8_t again[MU_LOCAL_PACKET_MAX];
     assert(mu_local_encode(&message, again) == size);
     assert(memcmp(again, data, size) == 0);
+}
+
+/* As it stands on the board: an event, if and only if the packet is one. */
+static void decode_event(const uint8_t *data, size_t size)
+{
+    struct mu_local_message message;
+    struct mu_local_event event;
+    bool is_event = mu_local_decode(data, size, &message) == NULL && message.type == MU_LOCAL_EVENT;
+    const char *rule = mu_local_decode_event(data, size, &event);
+    assert((rule == NULL) == is_event);
+    if (rule != NULL) {
+        assert(strlen(rule) > 0);
+        return;
+    }
+    uint8_t again[MU_LOCAL_EVENT_MAX];
+    assert(mu_local_encode_event(&event, again) == size);
+    assert(memcmp(again, data, size) == 0);
+}
+
+/* Memory that should be a board, with the event that it says to have. */
+static void read_board(const uint8_t *data, size_t size)
+{
+    enum { PLACES = 2 };
+    static union {
+        struct mu_board board;
+        uint8_t bytes[sizeof(struct mu_board) + PLACES * sizeof(struct mu_board_place)];
+    } memory;
+    struct mu_board_view view;
+    memset(&memory, 0, sizeof memory);
+    memcpy(memory.bytes, data, size < sizeof memory ? size : sizeof memory);
+    if (mu_board_look(&view, &memory, sizeof memory) != NULL)
+        return;
+    assert(view.capacity >= 1 && view.capacity <= PLACES);
+    uint64_t words[MU_BOARD_WORDS], head = mu_board_head(&view);
+    struct mu_local_event event;
+    size_t count;
+    for (uint64_t serial = head - 3; serial != head + 3; serial++)
+        if (mu_board_take(&view, serial, words, &count) == MU_BOARD_TAKEN)
+            mu_local_decode_event((const uint8_t *)words, count, &event);
 }
 
 /* By itself, as it comes in a notice. */
@@ -77,6 +116,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size > 0) {
         decode_packet(data, size);
+        decode_event(data, size);
+        read_board(data, size);
         decode_evidence(data, size);
         make_path(data, size);
     }

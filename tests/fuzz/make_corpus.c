@@ -9,6 +9,7 @@
 #include "../unit/test_wire_random.h"
 
 #include "core/node.h"
+#include "wire/board.h"
 #include "wire/record.h"
 
 #include <assert.h>
@@ -63,7 +64,19 @@ static void make_bytes(int number)
     save("bytes", number, &writer);
 }
 
-/* A packet of each type, then evidences, then the name of a socket. */
+/* A board of one place with an event on it. */
+static void make_board(struct random *r, struct mu_writer *writer)
+{
+    struct mu_board *board = calloc(1, mu_board_bytes(1));
+    uint64_t words[MU_BOARD_WORDS] = {0};
+    struct mu_local_message message = random_local(r, MU_LOCAL_EVENT);
+    mu_board_init(board, 1);
+    mu_board_put(board, words, mu_local_encode_event(&message.event, (uint8_t *)words));
+    mu_write_bytes(writer, board, mu_board_bytes(1));
+    free(board);
+}
+
+/* A packet of each type, then evidences, the name of a socket, and a board. */
 static void make_local(int number)
 {
     struct random r = {.state = (uint64_t)number, .slots = MU_SIZE_MAX, .small = number % 2 == 0};
@@ -72,9 +85,11 @@ static void make_local(int number)
     if (number < LOCAL_TYPES) {
         struct mu_local_message message = random_local(&r, local_types[number]);
         writer.used = mu_local_encode(&message, buffer);
-    } else if (number < 23) {
+    } else if (number < 22) {
         struct mu_evidence evidence = random_evidence(&r);
         mu_write_evidence(&writer, &evidence);
+    } else if (number == 22) {
+        make_board(&r, &writer);
     } else {
         char name[MU_LOCAL_NAME_MAX];
         mu_local_name(name, 1000, 0x0123456789abcdefu, 3);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -37,7 +38,8 @@ uint64_t fake_now_ns(void)
 
 void fake_daemon_open(struct fake_daemon *daemon)
 {
-    *daemon = (struct fake_daemon){.fd = -1};
+    *daemon = (struct fake_daemon){.fd = -1, .bell = -1};
+    fake_daemon_board(daemon, FAKE_PLACES);
     /* The machine's number is the process's, so that tests can run side by side. */
     mu_local_name(daemon->name, geteuid(), (uint64_t)getpid() << 16 | 1, FAKE_SLOT);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -57,9 +59,24 @@ void fake_daemon_close(struct fake_daemon *daemon)
 {
     fake_daemon_hang_up(daemon);
     close(daemon->listener);
+    close(daemon->bell);
+    mu_journal_free(&daemon->journal);
     unsetenv("MUSTER_SOCKET");
     unsetenv("MUSTER_JOB");
     unsetenv("MUSTER_RANK");
+}
+
+void fake_daemon_board(struct fake_daemon *daemon, uint32_t places)
+{
+    if (daemon->bell >= 0) {
+        close(daemon->bell);
+        mu_journal_free(&daemon->journal);
+    }
+    must(mu_journal_init(&daemon->journal, places) == 0, "the board");
+    daemon->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    must(daemon->bell >= 0, "the bell");
+    daemon->gifts[0] = daemon->journal.board_fd;
+    daemon->gifts[1] = daemon->bell;
 }
 
 void fake_daemon_accept(struct fake_daemon *daemon)
@@ -74,7 +91,22 @@ void fake_daemon_accept(struct fake_daemon *daemon)
 
 void fake_daemon_say_bytes(struct fake_daemon *daemon, const void *bytes, size_t count)
 {
-    must(send(daemon->fd, bytes, count, MSG_NOSIGNAL) == (ssize_t)count, "send");
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof daemon->gifts)];
+    } control = {{0}};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    bool brings = *(const uint8_t *)bytes == MU_LOCAL_WELCOME && daemon->gifts[0] >= 0;
+    if (brings) {
+        size_t size = (daemon->gifts[1] >= 0 ? 2 : 1) * sizeof daemon->gifts[0];
+        control.header = (struct cmsghdr){
+            .cmsg_len = CMSG_LEN(size), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.header), daemon->gifts, size);
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_SPACE(size);
+    }
+    must(sendmsg(daemon->fd, &message, MSG_NOSIGNAL) == (ssize_t)count, "send");
 }
 
 void fake_daemon_say(struct fake_daemon *daemon, const struct mu_local_message *message)
@@ -89,6 +121,47 @@ void fake_daemon_hang_up(struct fake_daemon *daemon)
         close(daemon->fd);
     daemon->fd = -1;
 }
+
+bool fake_daemon_hear(struct fake_daemon *daemon, struct mu_local_message *message)
+{
+    uint8_t bytes[MU_LOCAL_PACKET_MAX];
+    ssize_t count = recv(daemon->fd, bytes, sizeof bytes, 0);
+    must(count >= 0, "recv");
+    if (count > 0)
+        must(mu_local_decode(bytes, (size_t)count, message) == NULL, "decode");
+    return count > 0;
+}
+
+/* ---- the board ---- */
+
+void fake_daemon_put(struct fake_daemon *daemon, const struct mu_local_message *event)
+{
+    struct mu_local_event copy = event->event;
+    mu_journal_add(&daemon->journal, &copy);
+}
+
+void fake_daemon_put_bytes(struct fake_daemon *daemon, const void *bytes, size_t count)
+{
+    uint64_t words[MU_BOARD_WORDS] = {0};
+    must(count <= sizeof words, "an event that is too long");
+    memcpy(words, bytes, count);
+    mu_board_put(daemon->journal.board, words, count);
+    daemon->journal.head++;
+}
+
+void fake_daemon_strike(struct fake_daemon *daemon)
+{
+    uint64_t one = 1;
+    must(write(daemon->bell, &one, sizeof one) == sizeof one, "the bell");
+}
+
+void fake_daemon_publish(struct fake_daemon *daemon, const struct mu_local_message *event)
+{
+    fake_daemon_put(daemon, event);
+    fake_daemon_strike(daemon);
+}
+
+/* ---- greeting ---- */
 
 static void *greet(void *argument)
 {
@@ -138,6 +211,12 @@ struct mu_local_message fake_refusal(enum mu_local_refusal code, const char *tex
     struct mu_local_message message = {.type = MU_LOCAL_REFUSED, .refused = {.code = code}};
     snprintf(message.refused.text, sizeof message.refused.text, "%s", text);
     return message;
+}
+
+struct mu_local_message fake_caught_up(const struct fake_daemon *daemon)
+{
+    return (struct mu_local_message){.type = MU_LOCAL_CAUGHT_UP,
+                                     .caught_up.serial = daemon->journal.head};
 }
 
 struct mu_local_message fake_death(uint64_t serial, uint32_t rank)

@@ -1,111 +1,23 @@
-/* libmuster: reading what happens, with one thread or many. */
+/* libmuster: reading what happens, with one thread. */
 #define _GNU_SOURCE
-#include "fake_daemon.h"
-#include "muster.h"
+#include "test_client_joined.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
-/* after the four that it needs */
-#include <cmocka.h>
 
-static struct fake_daemon daemon_here;
-static struct muster *m;
-static struct muster_event event;
-static struct muster_error error;
-
-static struct muster *open_here(void)
-{
-    struct mu_local_message welcome = fake_welcome();
-    struct muster *opened;
-    fake_daemon_greet(&daemon_here, &welcome);
-    assert_int_equal(muster_open(&opened, &error), 0);
-    fake_daemon_greeted(&daemon_here);
-    return opened;
-}
-
-static int join(void **state)
-{
-    (void)state;
-    fake_daemon_open(&daemon_here);
-    m = open_here();
-    memset(&event, 0x5a, sizeof event);
-    return 0;
-}
-
-static int leave(void **state)
-{
-    (void)state;
-    muster_close(m);
-    fake_daemon_close(&daemon_here);
-    return 0;
-}
-
-static void say(struct mu_local_message message)
-{
-    fake_daemon_say(&daemon_here, &message);
-}
-
-static void expect_next(uint32_t type, const char *text)
-{
-    errno = EXDEV;
-    assert_int_equal(muster_next(m, &event, MUSTER_NOW, &error), 1);
-    assert_int_equal(errno, EXDEV);
-    assert_int_equal(event.type, type);
-    assert_string_equal(event.text, text);
-    for (size_t i = 0; i < sizeof event.reserved / sizeof event.reserved[0]; i++)
-        assert_int_equal(event.reserved[i], 0);
-}
-
-static void expect_nothing(int64_t timeout_ns)
-{
-    struct muster_event before = event;
-    errno = EXDEV;
-    assert_int_equal(muster_next(m, &event, timeout_ns, &error), 0);
-    assert_int_equal(errno, EXDEV);
-    assert_memory_equal(&event, &before, sizeof event);
-}
-
-static void expect_failure(int code, const char *words)
-{
-    struct muster_event before = event;
-    errno = EXDEV;
-    assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, &error), -1);
-    assert_int_equal(errno, EXDEV);
-    assert_memory_equal(&event, &before, sizeof event);
-    if (strstr(error.text, words) == NULL)
-        fail_msg("'%s' does not say '%s'", error.text, words);
-    assert_int_equal(error.code, code);
-}
-
-static bool is_readable(int fd)
-{
-    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-    return poll(&poll_fd, 1, 0) == 1;
-}
-
-/* ---- one thread ---- */
+/* ---- what happens ---- */
 
 static void first_what_has_happened_then_the_news(void **state)
 {
     (void)state;
     struct mu_local_message death = fake_death(1, 7);
+    put(death); /* before this process came */
     death.event.is_state = true;
     say(death);
-    say((struct mu_local_message){.type = MU_LOCAL_CAUGHT_UP});
-    say(fake_death(2, 8));
+    say(fake_caught_up(&daemon_here));
+    publish(fake_death(2, 8));
 
     expect_next(MUSTER_EVENT_PROCESS, "process 7 on node 2 is dead: killed (signal 9)");
     assert_int_equal(event.is_state, 1);
@@ -133,7 +45,7 @@ static void expect_end(const struct mu_evidence *evidence, const char *text, int
     struct mu_local_message end = fake_death(1, 7);
     end.event.evidence = *evidence;
     end.event.evidence.node = end.event.node;
-    say(end);
+    publish(end);
     expect_next(MUSTER_EVENT_PROCESS, text);
     assert_int_equal(event.verdict, verdict);
     assert_int_equal(event.exit_code, exit_code);
@@ -153,10 +65,9 @@ static void every_end_of_a_process(void **state)
     expect_end(&lost, "process 7 on node 2 is dead: its node was lost", MUSTER_DEAD, -1, 0);
     struct mu_evidence unknown = {
         .verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_EXIT, .how = {.type = MU_EXIT_UNKNOWN}};
-    say((struct mu_local_message){
+    publish((struct mu_local_message){
         .type = MU_LOCAL_EVENT,
-        .event = {
-            .serial = 1, .subject = MU_SUBJECT_PROCESS, .job = FAKE_JOB, .evidence = unknown}});
+        .event = {.subject = MU_SUBJECT_PROCESS, .job = FAKE_JOB, .evidence = unknown}});
     assert_int_equal(muster_next(m, &event, MUSTER_NOW, &error), 1);
     assert_int_equal(event.exit_code, -1);
     assert_int_equal(event.signal, 0);
@@ -172,7 +83,7 @@ static void a_start_that_failed(void **state)
     char path[4000] = "";
     memset(path, 'p', sizeof path - 1);
     mu_evidence_path(&end.event.evidence, path);
-    say(end);
+    publish(end);
     assert_int_equal(muster_next(m, &event, MUSTER_NOW, &error), 1);
     assert_non_null(strstr(event.text, "process 31 on node 2 is dead: could not start: ...pppp"));
     assert_non_null(strstr(event.text, "No such file or directory"));
@@ -187,7 +98,7 @@ static void a_node_is_lost(void **state)
     death.event.job = 0;
     death.event.evidence = (struct mu_evidence){
         .verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_REFUSED, .seen_by = 6, .node = 2};
-    say(death);
+    publish(death);
     expect_next(MUSTER_EVENT_NODE,
                 "node 2 is dead: its connection closed and a new one was refused");
     assert_int_equal(event.node, 2);
@@ -196,42 +107,25 @@ static void a_node_is_lost(void **state)
     assert_int_equal(event.pid, 0);
 }
 
-static void what_was_lost_is_counted(void **state)
-{
-    (void)state;
-    struct mu_local_message death = fake_death(9, 7);
-    death.event.is_state = true;
-    say((struct mu_local_message){.type = MU_LOCAL_LOST, .lost = {.count = UINT64_MAX}});
-    say(death);
-    say((struct mu_local_message){.type = MU_LOCAL_CAUGHT_UP});
-    expect_next(MUSTER_EVENT_LOST, "18446744073709551615 events were not read in time and are "
-                                   "lost: what is so now follows");
-    assert_true(event.lost == UINT64_MAX);
-    assert_int_equal(event.verdict, 0);
-    expect_next(MUSTER_EVENT_PROCESS, "process 7 on node 2 is dead: killed (signal 9)");
-    assert_int_equal(event.is_state, 1);
-    expect_next(MUSTER_EVENT_CAUGHT_UP, "from here on it is news");
-}
-
 static void ages_go_on_until_they_are_read(void **state)
 {
     (void)state;
     struct mu_local_message death = fake_death(1, 7);
     death.event.learned_ns -= 3000000000u;
     uint64_t learned_ns = death.event.learned_ns;
-    say(death);
+    publish(death);
     assert_int_equal(muster_next(m, &event, MUSTER_NOW, &error), 1);
     assert_true(event.age_ns >= 3000500000u);
     assert_true(event.age_ns <= fake_now_ns() - learned_ns + 500000);
 
     death.event.learned_ns = UINT64_MAX; /* of a clock that is ahead */
-    say(death);
+    publish(death);
     assert_int_equal(muster_next(m, &event, MUSTER_NOW, &error), 1);
     assert_true(event.age_ns == 500000);
 
     death.event.learned_ns = 0;
     death.event.age_ns = UINT64_MAX - 1;
-    say(death);
+    publish(death);
     assert_int_equal(muster_next(m, &event, MUSTER_NOW, &error), 1);
     assert_true(event.age_ns == UINT64_MAX);
 }
@@ -246,44 +140,11 @@ static void timeouts(void **state)
     uint64_t before_ns = fake_now_ns();
     expect_nothing(20000000);
     assert_true(fake_now_ns() - before_ns >= 20000000);
-    say(fake_death(1, 7));
-    say(fake_death(2, 7));
-    say(fake_death(3, 7));
+    for (uint64_t serial = 1; serial <= 3; serial++)
+        publish(fake_death(serial, 7));
     assert_int_equal(muster_next(m, &event, INT64_MIN, NULL), 1);
     assert_int_equal(muster_next(m, &event, MUSTER_FOREVER - 1, NULL), 1);
     assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, NULL), 1);
-}
-
-static void the_descriptor_is_readable_while_there_is_something(void **state)
-{
-    (void)state;
-    int fd = muster_fd(m);
-    assert_false(is_readable(fd));
-    say(fake_death(1, 7));
-    say(fake_death(2, 8));
-    assert_true(is_readable(fd));
-    assert_int_equal(muster_next(m, &event, MUSTER_NOW, &error), 1);
-    assert_true(is_readable(fd));
-    assert_int_equal(muster_next(m, &event, MUSTER_NOW, &error), 1);
-    assert_false(is_readable(fd));
-    fake_daemon_hang_up(&daemon_here);
-    assert_true(is_readable(fd));
-    expect_failure(MUSTER_E_NO_DAEMON, "is gone");
-    assert_true(is_readable(fd)); /* it still has that to say */
-}
-
-static void a_daemon_that_is_gone_has_said_what_it_said(void **state)
-{
-    (void)state;
-    say(fake_death(1, 7));
-    say(fake_death(2, 8));
-    fake_daemon_hang_up(&daemon_here);
-    assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, &error), 1);
-    assert_int_equal(muster_next(m, &event, MUSTER_NOW, &error), 1);
-    assert_int_equal(event.rank, 8);
-    for (int i = 0; i < 3; i++)
-        expect_failure(MUSTER_E_NO_DAEMON, "is gone");
-    assert_int_equal(muster_next(m, &event, MUSTER_NOW, NULL), -1);
 }
 
 /* As a program may do that locks itself up.  Only a wait with an end needs poll(). */
@@ -294,8 +155,8 @@ static void where_no_descriptor_may_be_opened(void **state)
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     none = before;
     none.rlim_cur = 0;
-    say(fake_death(1, 7));
-    say(fake_death(2, 8));
+    publish(fake_death(1, 7));
+    publish(fake_death(2, 8));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     int forever = muster_next(m, &event, MUSTER_FOREVER, &error);
     int a_while = muster_next(m, &event, 1000000000, &error);
@@ -308,6 +169,19 @@ static void where_no_descriptor_may_be_opened(void **state)
     assert_int_equal(in_vain, -1);
     assert_int_equal(error.code, MUSTER_E_SYSTEM);
     assert_non_null(strstr(error.text, "Invalid argument"));
+    expect_failure(MUSTER_E_SYSTEM, "Invalid argument");
+}
+
+/* A program that closes what is not its own is told so, and does not hang or spin. */
+static void whoever_closes_the_descriptor_is_told(void **state)
+{
+    (void)state;
+    int spare = dup(muster_fd(m));
+    close(muster_fd(m));
+    expect_failure(MUSTER_E_SYSTEM, "Bad file descriptor");
+    assert_int_equal(dup2(spare, muster_fd(m)), muster_fd(m)); /* for muster_close() */
+    close(spare);
+    expect_failure(MUSTER_E_SYSTEM, "Bad file descriptor");
 }
 
 static void several_handles_each_hear_everything(void **state)
@@ -315,14 +189,23 @@ static void several_handles_each_hear_everything(void **state)
     (void)state;
     struct fake_daemon first = daemon_here;
     struct muster *other = open_here();
-    say(fake_death(1, 7));
-    fake_daemon_say(&first, &(struct mu_local_message){.type = MU_LOCAL_CAUGHT_UP});
     assert_int_not_equal(muster_fd(other), muster_fd(m));
+    publish(fake_death(1, 7));
+    expect_rank(7);
+    assert_int_equal(muster_next(other, &event, MUSTER_NOW, &error), 0); /* the state first */
+    struct mu_local_message caught_up = {.type = MU_LOCAL_CAUGHT_UP, .caught_up.serial = 0};
+    say(caught_up);
     assert_int_equal(muster_next(other, &event, MUSTER_FOREVER, &error), 1);
-    assert_int_equal(event.type, MUSTER_EVENT_PROCESS);
+    assert_int_equal(event.type, MUSTER_EVENT_CAUGHT_UP);
+    assert_int_equal(muster_next(other, &event, MUSTER_FOREVER, &error), 1);
+    assert_int_equal(event.rank, 7);
+    publish(fake_death(2, 8)); /* one stroke for both */
+    assert_int_equal(muster_next(other, &event, MUSTER_FOREVER, &error), 1);
+    assert_int_equal(event.rank, 8);
     muster_close(other);
-    expect_next(MUSTER_EVENT_CAUGHT_UP, "from here on it is news");
-    fake_daemon_hang_up(&first);
+    assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, &error), 1);
+    assert_int_equal(event.rank, 8);
+    close(first.fd);
 }
 
 static void words(void **state)
@@ -335,6 +218,63 @@ static void words(void **state)
     assert_string_equal(muster_verdict_word(MUSTER_LEFT + 1), "unknown");
     assert_string_equal(muster_verdict_word(UINT32_MAX), "unknown");
     assert_string_equal(muster_version(), MUSTER_VERSION);
+}
+
+/* ---- the end ---- */
+
+static void a_daemon_that_is_gone_has_said_what_it_said(void **state)
+{
+    (void)state;
+    publish(fake_death(1, 7));
+    put(fake_death(2, 8)); /* it came to nothing more */
+    fake_daemon_hang_up(&daemon_here);
+    assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, &error), 1);
+    assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, &error), 1);
+    assert_int_equal(event.rank, 8);
+    for (int i = 0; i < 3; i++)
+        expect_failure(MUSTER_E_NO_DAEMON, "is gone");
+    assert_int_equal(muster_next(m, &event, MUSTER_NOW, NULL), -1);
+}
+
+/* The last word goes by a packet, and an event that came before it is read before it: however many
+ * there are, and also by who waits for the packet already. */
+static void what_came_before_the_last_word_is_read_before_it(void **state)
+{
+    (void)state;
+    expect_nothing(MUSTER_NOW);
+    for (uint64_t serial = 1; serial <= 5; serial++)
+        put(fake_death(serial, (uint32_t)serial)); /* without a stroke: the packet wakes */
+    say(fake_refusal(MU_LOCAL_ENDING, "job 3 is over"));
+    fake_daemon_hang_up(&daemon_here);
+    for (uint32_t rank = 1; rank <= 5; rank++) {
+        assert_true(is_readable(muster_fd(m)));
+        assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, &error), 1);
+        assert_int_equal(event.rank, rank);
+    }
+    assert_true(is_readable(muster_fd(m)));
+    expect_failure(MUSTER_E_NO_DAEMON, "job 3 is over");
+    expect_failure(MUSTER_E_NO_DAEMON, "job 3 is over");
+    assert_true(is_readable(muster_fd(m))); /* it still has that to say */
+}
+
+static void a_daemon_that_goes_while_it_tells_the_state(void **state)
+{
+    (void)state;
+    say(fake_death(1, 7));
+    publish(fake_death(1, 7)); /* from where the news begins was not said */
+    fake_daemon_hang_up(&daemon_here);
+    expect_rank(7);
+    expect_failure(MUSTER_E_NO_DAEMON, "is gone");
+}
+
+static void closing_says_so(void **state)
+{
+    (void)state;
+    struct mu_local_message message;
+    muster_close(m);
+    m = NULL;
+    hear(MU_LOCAL_LEAVE);
+    assert_false(fake_daemon_hear(&daemon_here, &message));
 }
 
 /* ---- what the daemon may not say ---- */
@@ -383,9 +323,10 @@ static void garbage_ends_it(void **state)
 static void messages_of_others_end_it(void **state)
 {
     (void)state;
-    expect_refused(fake_welcome(), "type 32, which is not for a member");
+    expect_refused(fake_welcome(), "type 32, which is not for a member"); /* and its descriptors */
     expect_refused((struct mu_local_message){.type = MU_LOCAL_DONE}, "type 40");
     expect_refused((struct mu_local_message){.type = MU_LOCAL_STATUS}, "type 2");
+    expect_refused((struct mu_local_message){.type = MU_LOCAL_LEAVE}, "type 8");
     struct mu_local_message refusal = fake_refusal(MU_LOCAL_BAD_PACKET, "you talk too much");
     say(refusal);
     expect_failure(MUSTER_E_REFUSED, "you talk too much");
@@ -425,7 +366,7 @@ static int in_the_child(void)
 static void a_child_has_no_part_in_it(void **state)
 {
     (void)state;
-    say(fake_death(1, 7));
+    publish(fake_death(1, 7));
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
@@ -433,213 +374,42 @@ static void a_child_has_no_part_in_it(void **state)
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    say(fake_death(2, 8));
+    char byte; /* the child has said nothing */
+    assert_int_equal(recv(daemon_here.fd, &byte, 1, MSG_DONTWAIT), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_true(is_readable(muster_fd(m)));
+    publish(fake_death(2, 8));
     expect_next(MUSTER_EVENT_PROCESS, "process 7 on node 2 is dead: killed (signal 9)");
     expect_next(MUSTER_EVENT_PROCESS, "process 8 on node 2 is dead: killed (signal 9)");
-}
-
-/* ---- many threads ---- */
-
-struct reader {
-    pthread_t thread;
-    int64_t timeout_ns;
-    _Atomic pid_t tid;
-    int got;
-    struct muster_event event;
-    struct muster_error error;
-};
-
-static void *read_one(void *argument)
-{
-    struct reader *reader = argument;
-    atomic_store(&reader->tid, gettid());
-    do
-        reader->got = muster_next(m, &reader->event, reader->timeout_ns, &reader->error);
-    while (reader->got == 0);
-    return NULL;
-}
-
-static void start(struct reader *reader, int64_t timeout_ns)
-{
-    *reader = (struct reader){.timeout_ns = timeout_ns};
-    assert_int_equal(pthread_create(&reader->thread, NULL, read_one, reader), 0);
-}
-
-/* Until the kernel says that the thread sleeps, which it does nowhere but in muster_next(). */
-static void wait_until_it_waits(struct reader *reader)
-{
-    for (int i = 0; i < 10000; i++) {
-        char path[64], text[256] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)atomic_load(&reader->tid));
-        FILE *file = fopen(path, "r");
-        if (file != NULL) {
-            size_t count = fread(text, 1, sizeof text - 1, file);
-            text[count] = '\0';
-            fclose(file);
-        }
-        if (strstr(text, ") S ") != NULL)
-            return;
-        poll(NULL, 0, 1);
-    }
-    fail_msg("the thread does not go to sleep");
-}
-
-static const int64_t waits[] = {MUSTER_FOREVER, INT64_C(60000000000)};
-
-static void who_waits_is_woken_by_an_event(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
-        struct reader reader;
-        start(&reader, waits[i]);
-        wait_until_it_waits(&reader);
-        expect_nothing(MUSTER_NOW); /* nobody waits for the one that waits */
-        say(fake_death(1, 7));
-        pthread_join(reader.thread, NULL);
-        assert_int_equal(reader.got, 1);
-        assert_int_equal(reader.event.rank, 7);
-    }
-}
-
-static void who_waits_is_woken_by_the_end(void **state)
-{
-    (void)state;
-    for (int how = 0; how < 2; how++) {
-        struct reader readers[4];
-        for (int i = 0; i < 4; i++) {
-            start(&readers[i], waits[i % 2]);
-            wait_until_it_waits(&readers[i]);
-        }
-        if (how == 0)
-            fake_daemon_hang_up(&daemon_here);
-        else /* one of them gets it, and it concerns all */
-            fake_daemon_say_bytes(&daemon_here, "garbage", 7);
-        for (int i = 0; i < 4; i++) {
-            pthread_join(readers[i].thread, NULL);
-            assert_int_equal(readers[i].got, -1);
-            assert_int_equal(readers[i].error.code,
-                             how == 0 ? MUSTER_E_NO_DAEMON : MUSTER_E_PROTOCOL);
-        }
-        again();
-    }
-}
-
-static void an_event_loop_may_make_it_nonblocking(void **state)
-{
-    (void)state;
-    assert_int_equal(fcntl(muster_fd(m), F_SETFL, O_NONBLOCK), 0);
-    struct reader reader;
-    start(&reader, MUSTER_FOREVER);
-    wait_until_it_waits(&reader);
-    say(fake_death(1, 7));
-    pthread_join(reader.thread, NULL);
-    assert_int_equal(reader.got, 1);
-}
-
-static atomic_int caught;
-
-static void on_signal(int number)
-{
-    (void)number;
-    caught++;
-}
-
-static void a_signal_does_not_end_it(void **state)
-{
-    (void)state;
-    struct sigaction action = {.sa_handler = on_signal}, before; /* without SA_RESTART */
-    assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
-    for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
-        struct reader reader;
-        start(&reader, waits[i]);
-        for (int n = 0; n < 3; n++) {
-            wait_until_it_waits(&reader);
-            int seen = caught;
-            pthread_kill(reader.thread, SIGUSR1);
-            while (caught == seen)
-                poll(NULL, 0, 1);
-        }
-        say(fake_death(1, 7));
-        pthread_join(reader.thread, NULL);
-        assert_int_equal(reader.got, 1);
-    }
-    sigaction(SIGUSR1, &before, NULL);
-}
-
-enum { EVENTS = 20000, THREADS = 6 };
-
-static atomic_uchar times_read[EVENTS + 1];
-static atomic_int out_of_order;
-
-/* Each waits in its own way, until the daemon is gone. */
-static void *read_all(void *argument)
-{
-    int way = (int)(intptr_t)argument;
-    uint64_t last = 0;
-    for (;;) {
-        static const int64_t timeouts_ns[] = {MUSTER_FOREVER, 50000, MUSTER_NOW};
-        struct muster_event got;
-        struct muster_error why;
-        struct pollfd poll_fd = {.fd = muster_fd(m), .events = POLLIN};
-        if (timeouts_ns[way] == MUSTER_NOW)
-            poll(&poll_fd, 1, -1);
-        int result = muster_next(m, &got, timeouts_ns[way], &why);
-        if (result < 0)
-            return (void *)(intptr_t)why.code;
-        if (result == 0)
-            continue;
-        if (got.serial <= last)
-            out_of_order++;
-        last = got.serial;
-        times_read[got.serial]++;
-    }
-}
-
-static void each_event_is_read_once(void **state)
-{
-    (void)state;
-    pthread_t threads[THREADS];
-    memset((void *)times_read, 0, sizeof times_read);
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, read_all, (void *)(intptr_t)(i % 3)), 0);
-    for (uint64_t serial = 1; serial <= EVENTS; serial++)
-        say(fake_death(serial, (uint32_t)(serial % FAKE_SIZE)));
-    fake_daemon_hang_up(&daemon_here);
-    for (int i = 0; i < THREADS; i++) {
-        void *code;
-        pthread_join(threads[i], &code);
-        assert_int_equal((intptr_t)code, MUSTER_E_NO_DAEMON);
-    }
-    for (int serial = 1; serial <= EVENTS; serial++)
-        assert_int_equal(times_read[serial], 1);
-    assert_int_equal(out_of_order, 0);
+    expect_nothing(MUSTER_NOW);
+    publish(fake_death(3, 9));
+    assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, &error), 1);
+    assert_int_equal(event.rank, 9);
 }
 
 int main(void)
 {
-#define JOINED(test) cmocka_unit_test_setup_teardown(test, join, leave)
+#define JOINED(test)    cmocka_unit_test_setup_teardown(test, join, leave)
+#define FOLLOWING(test) cmocka_unit_test_setup_teardown(test, follow, leave)
     const struct CMUnitTest tests[] = {
         JOINED(first_what_has_happened_then_the_news),
-        JOINED(every_end_of_a_process),
-        JOINED(a_start_that_failed),
-        JOINED(a_node_is_lost),
-        JOINED(what_was_lost_is_counted),
-        JOINED(ages_go_on_until_they_are_read),
-        JOINED(timeouts),
-        JOINED(the_descriptor_is_readable_while_there_is_something),
-        JOINED(a_daemon_that_is_gone_has_said_what_it_said),
-        JOINED(where_no_descriptor_may_be_opened),
-        JOINED(several_handles_each_hear_everything),
+        FOLLOWING(every_end_of_a_process),
+        FOLLOWING(a_start_that_failed),
+        FOLLOWING(a_node_is_lost),
+        FOLLOWING(ages_go_on_until_they_are_read),
+        FOLLOWING(timeouts),
+        FOLLOWING(where_no_descriptor_may_be_opened),
+        FOLLOWING(whoever_closes_the_descriptor_is_told),
+        FOLLOWING(several_handles_each_hear_everything),
         cmocka_unit_test(words),
+        FOLLOWING(a_daemon_that_is_gone_has_said_what_it_said),
+        FOLLOWING(what_came_before_the_last_word_is_read_before_it),
+        JOINED(a_daemon_that_goes_while_it_tells_the_state),
+        FOLLOWING(closing_says_so),
         JOINED(garbage_ends_it),
         JOINED(messages_of_others_end_it),
         JOINED(events_that_cannot_be_end_it),
-        JOINED(a_child_has_no_part_in_it),
-        JOINED(who_waits_is_woken_by_an_event),
-        JOINED(who_waits_is_woken_by_the_end),
-        JOINED(an_event_loop_may_make_it_nonblocking),
-        JOINED(a_signal_does_not_end_it),
-        JOINED(each_event_is_read_once),
+        FOLLOWING(a_child_has_no_part_in_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -70,6 +71,19 @@ static int lowest_free_fd(void)
     int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
     close(fd);
     return fd;
+}
+
+/* How often memory of that name is mapped: the daemon's board and others. */
+static int count_boards(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    int count = 0;
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps) != NULL)
+        count += strstr(line, "/memfd:") != NULL;
+    fclose(maps);
+    return count;
 }
 
 /* muster_open() fails with this code and a text that has these words; it leaves the handle, errno
@@ -193,6 +207,7 @@ static void a_member_learns_who_it_is(void **state)
 
 static void expect_answer_fails(const struct mu_local_message *answer, int code, const char *words)
 {
+    int free_fd = lowest_free_fd(), mappings = count_boards();
     if (answer != NULL)
         fake_daemon_greet(&daemon_here, answer);
     else
@@ -202,6 +217,8 @@ static void expect_answer_fails(const struct mu_local_message *answer, int code,
     assert_int_equal(muster_open(&m, &error), -1);
     fake_daemon_greeted(&daemon_here);
     fake_daemon_hang_up(&daemon_here);
+    assert_int_equal(lowest_free_fd(), free_fd);
+    assert_int_equal(count_boards(), mappings);
     if (strstr(error.text, words) == NULL)
         fail_msg("'%s' does not say '%s'", error.text, words);
     assert_int_equal(error.code, code);
@@ -250,6 +267,71 @@ static void another_answer_is_refused(void **state)
         fake_daemon_hang_up(&daemon_here);
         assert_int_equal(error.code, MUSTER_E_PROTOCOL);
     }
+}
+
+/* ---- the board ---- */
+
+/* The program's copy of the descriptors is gone with the handle, and so is its map. */
+static void a_handle_leaves_nothing(void **state)
+{
+    (void)state;
+    struct mu_local_message welcome = fake_welcome();
+    for (int i = 0; i < 3; i++) {
+        int free_fd = lowest_free_fd(), boards = count_boards();
+        struct muster *m;
+        fake_daemon_greet(&daemon_here, &welcome);
+        assert_int_equal(muster_open(&m, NULL), 0);
+        fake_daemon_greeted(&daemon_here);
+        assert_int_equal(count_boards(), boards + 1);
+        muster_close(m);
+        fake_daemon_hang_up(&daemon_here);
+        assert_int_equal(lowest_free_fd(), free_fd);
+        assert_int_equal(count_boards(), boards);
+    }
+}
+
+static void expect_gifts_fail(int board, int bell, const char *words)
+{
+    struct mu_local_message welcome = fake_welcome();
+    daemon_here.gifts[0] = board;
+    daemon_here.gifts[1] = bell;
+    expect_answer_fails(&welcome, MUSTER_E_SYSTEM, words);
+}
+
+/* Memory of so many bytes that begins with these. */
+static int make_memory(const void *bytes, size_t count, size_t size, int seals)
+{
+    int fd = memfd_create("no-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)size), 0);
+    assert_int_equal(pwrite(fd, bytes, count, 0), (ssize_t)count);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
+static void a_board_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    struct mu_board head = {.magic = MU_BOARD_MAGIC, .capacity = 16};
+    size_t size = mu_board_bytes(16);
+    int good = make_memory(&head, sizeof head, size, F_SEAL_SHRINK);
+    int unsealed = make_memory(&head, sizeof head, size, F_SEAL_GROW);
+    int empty = make_memory(&head, 0, 0, F_SEAL_SHRINK);
+    int zeros = make_memory(&head, 0, size, F_SEAL_SHRINK);
+    int shorter = make_memory(&head, sizeof head, size - 1, F_SEAL_SHRINK);
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    expect_gifts_fail(-1, -1, "did not arrive");
+    expect_gifts_fail(good, -1, "did not arrive");
+    expect_gifts_fail(unsealed, daemon_here.bell, "no sealed memory");
+    expect_gifts_fail(file, daemon_here.bell, "no sealed memory");
+    expect_gifts_fail(daemon_here.bell, daemon_here.bell, "no sealed memory");
+    expect_gifts_fail(empty, daemon_here.bell, "Invalid argument");
+    expect_gifts_fail(zeros, daemon_here.bell, "does not begin as a board does");
+    expect_gifts_fail(shorter, daemon_here.bell, "shorter than its capacity says");
+    expect_gifts_fail(good, file, "Operation not permitted"); /* no bell: nothing to wait for */
+    const int all[] = {good, unsealed, empty, zeros, shorter, file};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        close(all[i]);
 }
 
 static void refuse_unheard(void)
@@ -384,6 +466,75 @@ static void without_descriptors_it_says_so(void **state)
     assert_non_null(strstr(error.text, "Too many open files"));
 }
 
+/* In a child with room for so many descriptors.  The exit code says how far it came. */
+static _Noreturn void join_with(rlim_t room)
+{
+    struct rlimit limit = {.rlim_cur = 3 + room, .rlim_max = 3 + room};
+    struct muster *m;
+    struct muster_error error;
+    for (int fd = 3; fd < 1024; fd++)
+        close(fd);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        _exit(10);
+    int result = muster_open(&m, &error);
+    if (result != 0 && (lowest_free_fd() != (room > 0 ? 3 : -1) || error.code != MUSTER_E_SYSTEM))
+        _exit(11);
+    if (result == 0)
+        muster_close(m);
+    if (result != 0 && strstr(error.text, "did not arrive") != NULL)
+        _exit(1);
+    _exit(result == 0 ? 2 : strstr(error.text, "Too many open files") != NULL ? 0 : 12);
+}
+
+/* One for the connection, two that come over it, and one to wait at. */
+static void with_too_few_descriptors_it_says_so(void **state)
+{
+    (void)state;
+    static const int expected[] = {0, 1, 1, 0, 2, 2};
+    for (rlim_t room = 0; room < sizeof expected / sizeof expected[0]; room++) {
+        struct mu_local_message welcome = fake_welcome();
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+            join_with(room);
+        if (room > 0) {
+            fake_daemon_accept(&daemon_here);
+            fake_daemon_say(&daemon_here, &welcome);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        fake_daemon_hang_up(&daemon_here);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), expected[room]);
+    }
+}
+
+/* None of the library's descriptors is 0, 1 or 2, and a new program would inherit none. */
+static int without_standard_streams(void)
+{
+    struct muster *m;
+    struct muster_event event;
+    if (muster_open(&m, NULL) != 0 || muster_fd(m) < 3)
+        return 1;
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) != -1)
+            return 2;
+    int open = 0;
+    for (int fd = 3; fd < 1024; fd++) {
+        int flags = fcntl(fd, F_GETFD);
+        if (flags >= 0 && (flags & FD_CLOEXEC) == 0)
+            return 3;
+        open += flags >= 0;
+    }
+    if (open != 3) /* the connection, the bell, and what to wait at */
+        return 4;
+    if (muster_next(m, &event, MUSTER_FOREVER, NULL) != 1 ||
+        muster_next(m, &event, MUSTER_FOREVER, NULL) != 1 || event.rank != 7)
+        return 5;
+    muster_close(m);
+    return fcntl(3, F_GETFD) == -1 ? 0 : 6;
+}
+
 /* A program that has closed its standard streams and opens others later would print to the
  * daemon. */
 static void standard_descriptors_stay_free(void **state)
@@ -392,20 +543,16 @@ static void standard_descriptors_stay_free(void **state)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        struct muster *m;
-        close(0);
-        close(1);
-        close(2);
-        if (muster_open(&m, NULL) != 0 || muster_fd(m) < 3)
-            _exit(1);
-        for (int fd = 0; fd < 3; fd++)
-            if (fcntl(fd, F_GETFD) != -1)
-                _exit(2);
-        _exit((fcntl(muster_fd(m), F_GETFD) & FD_CLOEXEC) != 0 ? 0 : 3);
+        for (int fd = 0; fd < 1024; fd++)
+            close(fd);
+        _exit(without_standard_streams());
     }
     struct mu_local_message welcome = fake_welcome();
     fake_daemon_accept(&daemon_here);
     fake_daemon_say(&daemon_here, &welcome);
+    struct mu_local_message caught_up = fake_caught_up(&daemon_here), death = fake_death(1, 7);
+    fake_daemon_say(&daemon_here, &caught_up);
+    fake_daemon_publish(&daemon_here, &death);
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
@@ -429,7 +576,10 @@ int main(void)
         WITH_DAEMON(a_daemon_that_does_not_accept_is_given_up),
         WITH_DAEMON(a_daemon_of_another_user_is_not_believed),
         WITH_DAEMON(roots_daemon_is_believed),
+        WITH_DAEMON(a_handle_leaves_nothing),
+        WITH_DAEMON(a_board_that_is_none_is_refused),
         WITH_DAEMON(without_descriptors_it_says_so),
+        WITH_DAEMON(with_too_few_descriptors_it_says_so),
         WITH_DAEMON(standard_descriptors_stay_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

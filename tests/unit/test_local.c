@@ -24,8 +24,8 @@ static void the_bytes_are_those_of_the_page(void **state)
     (void)state;
     struct mu_local_message hello = {
         .type = MU_LOCAL_HELLO,
-        .hello = {.version = 1, .role = MU_LOCAL_MEMBER, .job = 7, .rank = 0x01020304}};
-    expect_bytes(&hello, (uint8_t[]){1, 1, 1, 0, 0, 0, 7, 1, 2, 3, 4}, 11);
+        .hello = {.version = 2, .role = MU_LOCAL_MEMBER, .job = 7, .rank = 0x01020304}};
+    expect_bytes(&hello, (uint8_t[]){1, 2, 1, 0, 0, 0, 7, 1, 2, 3, 4}, 11);
     struct mu_local_message kill = {.type = MU_LOCAL_KILL, .kill = {.job = 7, .signal = 15}};
     expect_bytes(&kill, (uint8_t[]){3, 0, 0, 0, 7, 15}, 6);
     struct mu_local_message welcome = {
@@ -38,6 +38,10 @@ static void the_bytes_are_those_of_the_page(void **state)
     struct mu_local_message refused = {.type = MU_LOCAL_REFUSED,
                                        .refused = {.code = MU_LOCAL_NOT_KNOWN, .text = "no"}};
     expect_bytes(&refused, (uint8_t[]){33, 3, 2, 'n', 'o'}, 5);
+    struct mu_local_message again = {.type = MU_LOCAL_AGAIN, .again.serial = 258};
+    expect_bytes(&again, (uint8_t[]){5, 0, 0, 0, 0, 0, 0, 1, 2}, 9);
+    struct mu_local_message caught_up = {.type = MU_LOCAL_CAUGHT_UP, .caught_up.serial = 259};
+    expect_bytes(&caught_up, (uint8_t[]){35, 0, 0, 0, 0, 0, 0, 1, 3}, 9);
     struct mu_local_message lost = {.type = MU_LOCAL_LOST, .lost.count = 258};
     expect_bytes(&lost, (uint8_t[]){36, 0, 0, 0, 0, 0, 0, 1, 2}, 9);
     struct mu_local_message counter = {.type = MU_LOCAL_COUNTER,
@@ -49,7 +53,7 @@ static void the_bytes_are_those_of_the_page(void **state)
                  21);
     expect_bytes(&(struct mu_local_message){.type = MU_LOCAL_STATUS}, (uint8_t[]){2}, 1);
     expect_bytes(&(struct mu_local_message){.type = MU_LOCAL_WATCH}, (uint8_t[]){4}, 1);
-    expect_bytes(&(struct mu_local_message){.type = MU_LOCAL_CAUGHT_UP}, (uint8_t[]){35}, 1);
+    expect_bytes(&(struct mu_local_message){.type = MU_LOCAL_LEAVE}, (uint8_t[]){8}, 1);
     expect_bytes(&(struct mu_local_message){.type = MU_LOCAL_DONE}, (uint8_t[]){40}, 1);
 }
 
@@ -128,6 +132,39 @@ static void fields_come_in_as_they_went_out(void **state)
     assert_string_equal(in.node.address, node.node.address);
 }
 
+/* The way of an event by itself is the same: over the board it is all that is used. */
+static void an_event_alone_is_the_same(void **state)
+{
+    (void)state;
+    struct random r = {.state = 4, .slots = MU_SIZE_MAX};
+    for (int i = 0; i < 1000; i++) {
+        struct mu_local_message message = random_local(&r, MU_LOCAL_EVENT);
+        struct mu_local_event in;
+        uint8_t bytes[MU_LOCAL_PACKET_MAX], alone[MU_LOCAL_EVENT_MAX], again[MU_LOCAL_EVENT_MAX];
+        size_t count = mu_local_encode(&message, bytes);
+        assert_int_equal(mu_local_encode_event(&message.event, alone), count);
+        assert_memory_equal(alone, bytes, count);
+        memset(&in, 0x5a, sizeof in);
+        assert_null(mu_local_decode_event(bytes, count, &in));
+        assert_int_equal(mu_local_encode_event(&in, again), count);
+        assert_memory_equal(again, bytes, count);
+    }
+    /* Of any other bytes both say the same: one byte of each type of message is changed. */
+    for (int round = 0; round < 4 * LOCAL_TYPES; round++) {
+        struct mu_local_message message = random_local(&r, local_types[round % LOCAL_TYPES]), in;
+        struct mu_local_event event;
+        uint8_t bytes[MU_LOCAL_PACKET_MAX] = {0};
+        size_t count = mu_local_encode(&message, bytes);
+        for (size_t at = 0; at <= count; at++) {
+            bytes[at] ^= (uint8_t)random_between(&r, 1, 255);
+            bool is_event = mu_local_decode(bytes, count, &in) == NULL && in.type == MU_LOCAL_EVENT;
+            assert_int_equal(mu_local_decode_event(bytes, count, &event) == NULL, is_event);
+            is_event = mu_local_decode(bytes, at, &in) == NULL && in.type == MU_LOCAL_EVENT;
+            assert_int_equal(mu_local_decode_event(bytes, at, &event) == NULL, is_event);
+        }
+    }
+}
+
 /* Whatever one byte is changed to: it is refused, or is another message with these very bytes. */
 static void one_message_has_one_encoding(void **state)
 {
@@ -175,17 +212,20 @@ static void what_breaks_a_rule_is_refused(void **state)
     expect_broken(zeros, 1);
     zeros[0] = MU_LOCAL_STATUS;
     expect_broken(zeros, sizeof zeros);
-    EXPECT_BROKEN(5);
+    EXPECT_BROKEN(7);
     EXPECT_BROKEN(31);
     EXPECT_BROKEN(41);
     EXPECT_BROKEN(255);
     EXPECT_BROKEN(1);                               /* HELLO without a version */
-    EXPECT_BROKEN(1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0); /* no role */
-    EXPECT_BROKEN(1, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0); /* nor this */
-    EXPECT_BROKEN(1, 1, 2, 0, 0, 0, 1, 0, 0, 0, 0); /* an operator with a job */
-    EXPECT_BROKEN(1, 1, 2, 0, 0, 0, 0, 0, 0, 0, 1); /* and with a rank */
+    EXPECT_BROKEN(1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0); /* no role */
+    EXPECT_BROKEN(1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0); /* nor this */
+    EXPECT_BROKEN(1, 2, 2, 0, 0, 0, 1, 0, 0, 0, 0); /* an operator with a job */
+    EXPECT_BROKEN(1, 2, 2, 0, 0, 0, 0, 0, 0, 0, 1); /* and with a rank */
     EXPECT_BROKEN(3, 0, 0, 0, 1, 0);                /* signal 0 */
     EXPECT_BROKEN(3, 0, 0, 0, 1, 65);               /* and 65 */
+    EXPECT_BROKEN(5, 0, 0, 0, 0, 0, 0, 0, 0);       /* there is no event 0 to be told again */
+    EXPECT_BROKEN(8, 0);                            /* more than LEAVE */
+    EXPECT_BROKEN(35);                              /* caught up, but with what? */
     EXPECT_BROKEN(33, 0, 1, 'x');                   /* a refusal without a reason */
     EXPECT_BROKEN(33, 1, 0);                        /* and without a text */
     EXPECT_BROKEN(33, 1, 2, 'x');                   /* with less text than it says */
@@ -234,13 +274,17 @@ static void another_version_is_known_by_its_number(void **state)
 {
     (void)state;
     struct mu_local_message message;
-    static const uint8_t longer[] = {MU_LOCAL_HELLO, 2, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86};
+    static const uint8_t longer[] = {MU_LOCAL_HELLO, 3, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86};
     for (size_t count = 2; count <= sizeof longer; count++) {
         assert_null(mu_local_decode(longer, count, &message));
         assert_int_equal(message.type, MU_LOCAL_HELLO);
-        assert_int_equal(message.hello.version, 2);
+        assert_int_equal(message.hello.version, 3);
         assert_int_equal(message.hello.role, 0);
     }
+    static const uint8_t older[] = {MU_LOCAL_HELLO, 1, MU_LOCAL_MEMBER, 0, 0, 0, 7, 0, 0, 0, 0};
+    assert_null(mu_local_decode(older, sizeof older, &message));
+    assert_int_equal(message.hello.version, 1);
+    assert_int_equal(message.hello.role, 0);
 }
 
 /* ---- names ---- */
@@ -306,6 +350,7 @@ int main(void)
         cmocka_unit_test(the_bytes_of_an_event),
         cmocka_unit_test(what_goes_out_comes_in_again),
         cmocka_unit_test(fields_come_in_as_they_went_out),
+        cmocka_unit_test(an_event_alone_is_the_same),
         cmocka_unit_test(one_message_has_one_encoding),
         cmocka_unit_test(what_breaks_a_rule_is_refused),
         cmocka_unit_test(an_event_that_breaks_a_rule_is_refused),
