@@ -112,9 +112,9 @@ int muster_next(struct muster *m, struct muster_event *event, int64_t timeout_ns
 
 /* Readable while muster_next() has something to say: for poll(), select(), epoll.  It may be
  * readable once too often, when all was read already, so call muster_next(..., MUSTER_NOW, ...)
- * until it returns 0; who reads one event each time misses none either, but when edges are asked
- * for (EPOLLET).  It is an epoll descriptor, and belongs to the handle: do not read it, change it
- * or close it.  It may be made nonblocking, as event loops do. */
+ * until it returns 0.  Who reads one event each time misses none either, unless it waits for edges
+ * (EPOLLET).  It is an epoll descriptor, and belongs to the handle: do not read, change or close
+ * it.  It may be made nonblocking, as event loops do. */
 int muster_fd(const struct muster *m);
 
 uint32_t muster_rank(const struct muster *m);  /* of this process, from 0 */

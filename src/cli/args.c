@@ -55,8 +55,7 @@ static void print_help(const struct command *command)
     }
 }
 
-/* A whole decimal number and nothing else. */
-static bool read_number(const char *text, uint64_t *number)
+bool args_number(const char *text, uint64_t *number)
 {
     char *end;
     if (text[0] < '0' || text[0] > '9')
@@ -70,7 +69,7 @@ static void set_number(const struct command *command, const struct arg *arg, con
 {
     uint64_t number;
     char flag[FLAG_TEXT_MAX];
-    if (!read_number(text, &number) || number < arg->low || number > arg->high)
+    if (!args_number(text, &number) || number < arg->low || number > arg->high)
         args_fail(command, "%s is '%s', but must be a whole number from %" PRIu64 " to %" PRIu64,
                   spelled(arg, false, flag), text, arg->low, arg->high);
     *(uint64_t *)arg->to = number;
@@ -84,8 +83,8 @@ static void set_range(const struct command *command, const struct arg *arg, cons
     char *colon = strchr(copy, ':');
     if (colon != NULL)
         *colon = '\0';
-    if (strlen(text) >= sizeof copy || !read_number(copy, &range[0]) ||
-        !read_number(colon == NULL ? copy : colon + 1, &range[1]) || range[0] > range[1] ||
+    if (strlen(text) >= sizeof copy || !args_number(copy, &range[0]) ||
+        !args_number(colon == NULL ? copy : colon + 1, &range[1]) || range[0] > range[1] ||
         range[0] < arg->low || range[1] > arg->high)
         args_fail(command, "--%s is '%s', but must be A:B with %" PRIu64 " <= A <= B <= %" PRIu64,
                   arg->name, text, arg->low, arg->high);
@@ -213,6 +212,15 @@ const char *args_parse(const struct command *command, int argc, char **argv)
         operand = argv[i];
     }
     return operand;
+}
+
+void args_parse_all(const struct command *command, int argc, char **argv, struct arg_list *operands)
+{
+    for (int i = 1; i < argc; i++)
+        if (is_operand(argv[i]))
+            add(command, operands, argv[i]);
+        else
+            i = take_flag(command, argc, argv, i);
 }
 
 int args_parse_front(const struct command *command, int argc, char **argv)

@@ -37,7 +37,7 @@ struct arg {
 struct command {
     const char *path;    /* "muster sim spread" */
     const char *about;   /* one or more lines for the help */
-    const char *operand; /* name of the one operand, or NULL */
+    const char *operand; /* name of the one operand, or of all of them, or NULL */
     const struct arg *args;
     size_t count;
 };
@@ -46,9 +46,16 @@ struct command {
  * the operand, or NULL when there is none to take. */
 const char *args_parse(const struct command *command, int argc, char **argv);
 
+/* The same for a command with any number of operands, which go into 'operands'. */
+void args_parse_all(const struct command *command, int argc, char **argv,
+                    struct arg_list *operands);
+
 /* The same for a command that ends with somebody else's command line: stops at the first operand,
  * or behind "--".  Returns where that is in argv; argc: nowhere. */
 int args_parse_front(const struct command *command, int argc, char **argv);
+
+/* A whole decimal number and nothing else. */
+bool args_number(const char *text, uint64_t *number);
 
 /* "PATH: MESSAGE (see 'PATH --help')" on standard error, and exit 2. */
 _Noreturn void args_fail(const struct command *command, const char *format, ...)

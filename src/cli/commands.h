@@ -17,7 +17,10 @@ int cli_dispatch(const char *path, const char *about, const struct subcommand *c
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_events(int argc, char **argv);
+int cmd_why(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
+int cmd_set(int argc, char **argv);
+int cmd_cut(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_sim_spread(int argc, char **argv);
 int cmd_sim_check(int argc, char **argv);

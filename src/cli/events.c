@@ -1,4 +1,5 @@
 #define _GNU_SOURCE /* tdestroy() */
+#include "cli/account.h"
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/operator.h"
@@ -62,43 +63,6 @@ static uint64_t age_now_ns(const struct mu_local_event *event)
     return event->age_ns + known_ns;
 }
 
-enum { SENTENCE_MAX = MU_EVIDENCE_TEXT_MAX + 128 };
-
-/* "process 7 of job 1 on node 1 is dead: killed (signal 9)" */
-static const char *sentence(const struct mu_local_event *event, char text[SENTENCE_MAX])
-{
-    char subject[96], how[MU_EVIDENCE_TEXT_MAX];
-    if (event->subject == MU_SUBJECT_NODE)
-        snprintf(subject, sizeof subject, "node %u", event->node);
-    else
-        snprintf(subject, sizeof subject, "process %u of job %u on node %u", event->rank,
-                 event->job, event->node);
-    if (event->evidence.verdict == MU_VERDICT_LEFT)
-        snprintf(text, SENTENCE_MAX, "%s has left", subject);
-    else
-        snprintf(text, SENTENCE_MAX, "%s is %s: %s", subject,
-                 mu_verdict_word((enum mu_verdict)event->evidence.verdict),
-                 mu_evidence_text(&event->evidence, how, sizeof how));
-    return text;
-}
-
-static const char *cause_word(uint8_t cause)
-{
-    switch ((enum mu_cause)cause) {
-    case MU_CAUSE_EXIT:
-        return "exit";
-    case MU_CAUSE_NODE_LOST:
-        return "node-lost";
-    case MU_CAUSE_REFUSED:
-        return "refused";
-    case MU_CAUSE_SILENCE:
-        return "silence";
-    case MU_CAUSE_UNREACHABLE:
-        return "unreachable";
-    }
-    abort();
-}
-
 static void set_number(json_t *object, const char *name, uint64_t number)
 {
     json_object_set_new(object, name, json_integer((json_int_t)number));
@@ -128,7 +92,9 @@ static void print_json(mu_slot told_by, const struct mu_local_event *event)
 {
     const struct mu_evidence *evidence = &event->evidence;
     bool is_process = event->subject == MU_SUBJECT_PROCESS;
-    char text[SENTENCE_MAX];
+    struct account account;
+    char text[ACCOUNT_SENTENCE_MAX];
+    account_of_event(&account, event);
     json_t *object = json_object();
     json_object_set_new(object, "event", json_string(is_process ? "process" : "node"));
     if (is_process) {
@@ -138,11 +104,13 @@ static void print_json(mu_slot told_by, const struct mu_local_event *event)
     set_number(object, "node", event->node);
     json_object_set_new(object, "verdict",
                         json_string(mu_verdict_word((enum mu_verdict)evidence->verdict)));
-    json_object_set_new(object, "cause", json_string(cause_word(evidence->cause)));
+    json_object_set_new(object, "cause", json_string(cause_word((enum mu_cause)evidence->cause)));
     if (is_process) {
         set_number(object, "pid", evidence->pid);
         set_how(object, evidence);
     }
+    if (cause_has_proof(evidence->cause))
+        proof_json_set(object, &evidence->ring);
     set_number(object, "seen_by", evidence->seen_by);
     set_number(object, "seen_ns", evidence->seen_ns);
     set_number(object, "hops", event->hops);
@@ -152,15 +120,17 @@ static void print_json(mu_slot told_by, const struct mu_local_event *event)
     set_number(object, "learned_ns", event->learned_ns);
     set_number(object, "learned_age_ns", event->age_ns);
     set_number(object, "age_ns", age_now_ns(event));
-    json_object_set_new(object, "text", json_string(sentence(event, text)));
+    json_object_set_new(object, "text", json_string(account_sentence(&account, text)));
     output_json(object);
 }
 
 static void print_words(const struct mu_local_event *event)
 {
-    char text[SENTENCE_MAX];
+    struct account account;
+    char text[ACCOUNT_SENTENCE_MAX];
+    account_of_event(&account, event);
     printf("%9.3f s ago  %s   seen by node %u, %u hop%s\n", (double)age_now_ns(event) / 1e9,
-           sentence(event, text), event->evidence.seen_by, event->hops,
+           account_sentence(&account, text), event->evidence.seen_by, event->hops,
            event->hops == 1 ? "" : "s");
     fflush(stdout);
 }

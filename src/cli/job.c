@@ -232,6 +232,7 @@ struct job *job_start(const struct job_config *config, char text[MACHINE_TEXT_MA
     }
     job->machine = config->machine;
     job->hooks = config->hooks;
+    job->lose_declared = config->lose_declared;
     job->size = sum(config);
     if (!make_runs(job, config)) {
         snprintf(text, MACHINE_TEXT_MAX, "no memory for a job of %u processes", job->size);

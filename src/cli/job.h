@@ -35,9 +35,8 @@ struct job_hooks {
      * before. */
     void (*ended)(void *owner, uint32_t rank, const struct mu_evidence *evidence);
     /* A node with ranks of this job that had not ended: 'ended' follows for each of them.  'text'
-     * is a clause, "its connection was cut" for instance.  'declared': the other nodes say so; the
-     * connection was whole, and its daemon may live. */
-    void (*node_lost)(void *owner, mu_slot node, const char *text, bool declared);
+     * is a clause, "its connection was cut" for instance. */
+    void (*node_lost)(void *owner, mu_slot node, const char *text);
     void (*told)(void *owner, const struct job_told *told);
     /* What a rank wrote to stream 1 or 2, in its order; 'bytes' only live within the call.  True:
      * done with, more may come.  False: job_credit() follows when it is.  Without this hook output
@@ -72,6 +71,9 @@ struct job_config {
     /* Which ranks run where; NULL: in blocks over all nodes, rank r of n on node r * K / n. */
     const struct mu_launch_run *runs;
     uint32_t run_count;
+    /* A node that a daemon tells to be dead is lost, also while its connection stands: it is
+     * stopped, or cut off.  'told' comes before 'node_lost'. */
+    bool lose_declared;
     bool input; /* rank 0 reads what job_input() is given; else /dev/null */
     bool ignore_sigpipe;
     struct job_hooks hooks;

@@ -76,21 +76,39 @@ static void end_host(struct job_host *host, const struct mu_evidence *evidence)
     }
 }
 
-static void lose(struct job_host *host, const char *text, bool declared)
+static void end_lost(struct job_host *host, const char *text)
 {
     struct job *job = host->job;
     host->conn = NULL;
     host->lost = true;
     job->hosts_lost++;
     if (left_at(host) > 0 && job->hooks.node_lost != NULL)
-        job->hooks.node_lost(job->hooks.owner, host->slot, text, declared);
+        job->hooks.node_lost(job->hooks.owner, host->slot, text);
     struct mu_evidence evidence = {.verdict = MU_VERDICT_DEAD,
                                    .cause = MU_CAUSE_NODE_LOST,
                                    .seen_by = MU_SLOT_NONE,
                                    .node = host->slot};
     end_host(host, &evidence);
+}
+
+static void lose(struct job_host *host, const char *text)
+{
+    struct job *job = host->job;
+    end_lost(host, text);
     look_for_connected(job);
     look_for_idle(job);
+}
+
+/* What the daemons know to be dead is dead for its job, too, whether or not it would still speak to
+ * us.  Nobody else can end what it was to do: it may be stopped for ever. */
+static void lose_declared(struct job *job, mu_slot node, const struct mu_evidence *evidence)
+{
+    char text[MU_EVIDENCE_TEXT_MAX];
+    if (!job->lose_declared || !job_hosts(job, node))
+        return;
+    struct job_host *host = job_host_of(job, node);
+    mu_conn_drop(host->conn);
+    end_lost(host, mu_evidence_text(evidence, text, sizeof text));
 }
 
 static void refuse(struct job_host *host, const char *text)
@@ -140,17 +158,6 @@ static const char *rank_error(const struct job_host *host, const struct mu_launc
     return NULL;
 }
 
-/* The others go on without that node, so its processes are gone, whatever its daemon would say. */
-static void declare(struct job *job, mu_slot node, const struct mu_evidence *evidence)
-{
-    struct job_host *host = job_host_of(job, node);
-    char text[MU_EVIDENCE_TEXT_MAX];
-    if (host == NULL || host->lost || host->conn == NULL)
-        return;
-    mu_conn_drop(host->conn);
-    lose(host, mu_evidence_text(evidence, text, sizeof text), true);
-}
-
 static void take_told(struct job_host *host, const struct mu_launch_message *message)
 {
     struct job *job = host->job;
@@ -164,8 +171,8 @@ static void take_told(struct job_host *host, const struct mu_launch_message *mes
     bool known = told.is_node ? told.node < machine_nodes(job->machine) : told.rank < job->size;
     if (known && job->hooks.told != NULL)
         job->hooks.told(job->hooks.owner, &told);
-    if (known && told.is_node)
-        declare(job, told.node, told.evidence);
+    if (known && told.is_node && told.node != host->slot)
+        lose_declared(job, told.node, told.evidence);
 }
 
 /* NULL, or the rule that it breaks. */
@@ -258,7 +265,7 @@ static void on_frame(struct mu_conn *conn, const uint8_t *bytes, size_t count)
     }
     mu_conn_drop(conn);
     snprintf(text, sizeof text, "its daemon said what cannot be: %s", error);
-    lose(host, text, false);
+    lose(host, text);
 }
 
 static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
@@ -281,7 +288,7 @@ static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
         snprintf(text, sizeof text, "its connection failed: %s", end->text);
         break;
     }
-    lose(host, text, false);
+    lose(host, text);
 }
 
 const struct mu_conn_hooks job_conn_hooks = {

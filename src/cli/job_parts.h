@@ -40,6 +40,7 @@ struct job {
     uint64_t credit; /* that each node has at first */
     uint32_t left;   /* ranks that have not ended */
     uint32_t streams_left;
+    bool lose_declared;
     bool connected, stopped, idle;
     uint32_t grace_ms; /* stopped */
 };

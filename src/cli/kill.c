@@ -2,29 +2,17 @@
 #include "cli/commands.h"
 #include "cli/operator.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 enum { SIGNAL_LAST = 64 };
 
-static bool read_number(const char *text, unsigned long last, unsigned long *number)
-{
-    char *end;
-    if (text[0] < '0' || text[0] > '9')
-        return false;
-    errno = 0;
-    *number = strtoul(text, &end, 10);
-    return errno == 0 && *end == '\0' && *number <= last;
-}
-
 /* "TERM", "SIGTERM", "sigterm" or "15"; 0 when it is none. */
 static int signal_of(const char *text)
 {
-    unsigned long number;
-    if (read_number(text, SIGNAL_LAST, &number))
+    uint64_t number;
+    if (args_number(text, &number) && number <= SIGNAL_LAST)
         return (int)number;
     const char *bare = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
     for (int i = 1; i <= SIGNAL_LAST; i++) {
@@ -43,38 +31,27 @@ struct search {
     char why[OPERATOR_TEXT_MAX + 32]; /* of the last one that did not answer */
 };
 
+static void look(void *owner, const struct mu_local_message *message)
+{
+    struct search *search = owner;
+    if (message->type == MU_LOCAL_JOB && message->job.job == search->job)
+        search->found = true;
+}
+
 /* Does this daemon have the job?  A daemon knows the jobs that have processes there. */
 static bool ask(struct operator_link *link, struct search *search)
 {
-    struct mu_local_message message = {.type = MU_LOCAL_STATUS};
-    if (!operator_say(link, &message))
-        return false;
-    while (operator_hear(link, &message, OPERATOR_TIMEOUT_MS)) {
-        switch (message.type) {
-        case MU_LOCAL_JOB:
-            search->found = search->found || message.job.job == search->job;
-            break;
-        case MU_LOCAL_NODE:
-        case MU_LOCAL_COUNTER:
-            break;
-        case MU_LOCAL_DONE:
-            search->answered = true;
-            return true;
-        default:
-            return operator_unexpected(link, &message);
-        }
-    }
-    return false;
+    bool answered = operator_status(link, look, search);
+    search->answered = search->answered || answered;
+    return answered;
 }
 
 /* It tells all others. */
 static bool tell(struct operator_link *link, uint32_t job, int signal)
 {
-    struct mu_local_message message = {.type = MU_LOCAL_KILL,
-                                       .kill = {.job = job, .signal = (uint8_t)signal}};
-    if (!operator_say(link, &message) || !operator_hear(link, &message, OPERATOR_TIMEOUT_MS))
-        return false;
-    return message.type == MU_LOCAL_DONE || operator_unexpected(link, &message);
+    return operator_order(
+        link, &(struct mu_local_message){.type = MU_LOCAL_KILL,
+                                         .kill = {.job = job, .signal = (uint8_t)signal}});
 }
 
 /* Returns the exit code. */
@@ -111,10 +88,10 @@ int cmd_kill(int argc, char **argv)
         "there a while later is killed.  'muster status' shows the jobs.\n\n" OPERATOR_HELP,
         "JOB", args, sizeof args / sizeof args[0]};
     const char *job_text = args_parse(&command, argc, argv);
-    unsigned long job;
+    uint64_t job;
     if (job_text == NULL)
         args_fail(&command, "the number of a job is missing");
-    if (!read_number(job_text, UINT32_MAX, &job))
+    if (!args_number(job_text, &job) || job > UINT32_MAX)
         args_fail(&command, "JOB is '%s', but must be a whole number from 0 to %u", job_text,
                   UINT32_MAX);
     int signal = signal_of(signal_name);

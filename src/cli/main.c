@@ -8,7 +8,10 @@ static const struct subcommand commands[] = {
     {"run", "start a parallel job, and the daemons that look after it", cmd_run},
     {"status", "nodes and jobs of a machine that runs on this host", cmd_status},
     {"events", "who died or left, when, and who saw it", cmd_events},
+    {"why", "how a node or a process came to be dead, step by step", cmd_why},
     {"kill", "end a job on all its nodes", cmd_kill},
+    {"set", "how often nodes beat, and which silence is a death", cmd_set},
+    {"cut", "cut a node off, to see what happens then", cmd_cut},
     {"sim", "run the protocols in a virtual world, up to millions of nodes", cmd_sim},
     {"bench", "measure it here, against bare sockets", cmd_bench},
 };

@@ -262,9 +262,39 @@ bool operator_hear(struct operator_link *link, struct mu_local_message *message,
 
 bool operator_unexpected(struct operator_link *link, const struct mu_local_message *message)
 {
-    if (message->type == MU_LOCAL_REFUSED)
+    link->refused = message->type == MU_LOCAL_REFUSED;
+    if (link->refused)
         return fail(link, "refuses: %s", message->refused.text);
     return fail(link, "says what was not asked: a message of type %u", message->type);
+}
+
+bool operator_status(struct operator_link *link, operator_each *each, void *owner)
+{
+    struct mu_local_message message = {.type = MU_LOCAL_STATUS};
+    if (!operator_say(link, &message))
+        return false;
+    while (operator_hear(link, &message, OPERATOR_TIMEOUT_MS)) {
+        switch (message.type) {
+        case MU_LOCAL_NODE:
+        case MU_LOCAL_JOB:
+        case MU_LOCAL_COUNTER:
+            each(owner, &message);
+            break;
+        case MU_LOCAL_DONE:
+            return true;
+        default:
+            return operator_unexpected(link, &message);
+        }
+    }
+    return false;
+}
+
+bool operator_order(struct operator_link *link, const struct mu_local_message *order)
+{
+    struct mu_local_message answer;
+    if (!operator_say(link, order) || !operator_hear(link, &answer, OPERATOR_TIMEOUT_MS))
+        return false;
+    return answer.type == MU_LOCAL_DONE || operator_unexpected(link, &answer);
 }
 
 static bool greet(struct operator_link *link, const struct operator_daemon *daemon)

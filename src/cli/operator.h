@@ -1,5 +1,5 @@
-/* What status, events and kill share: which machines of this user run on this host, and a
- * conversation with one of their daemons (wire/local.h).
+/* What status, events, why, kill, set and cut share: which machines of this user run on this host,
+ * and a conversation with one of their daemons (wire/local.h).
  *
  * Nothing is registered anywhere.  Every daemon listens on a Unix socket whose name says user,
  * machine and slot, and the kernel lists the names of this host (of this network namespace) in
@@ -61,6 +61,7 @@ struct operator_link {
     int fd; /* -1: not connected */
     mu_slot slot;
     struct mu_local_welcome welcome;
+    bool refused;                /* it said REFUSED */
     char why[OPERATOR_TEXT_MAX]; /* after a failure, a clause about the daemon: "does not answer" */
 };
 
@@ -73,6 +74,14 @@ bool operator_say(struct operator_link *link, const struct mu_local_message *mes
 
 /* The next message; waits up to timeout_ms, -1 without end.  False with 'why' filled. */
 bool operator_hear(struct operator_link *link, struct mu_local_message *message, int timeout_ms);
+
+/* Asks for STATUS; each message of the answer but the last, DONE, goes to 'each'.  False with 'why'
+ * filled: it is not all there. */
+typedef void operator_each(void *owner, const struct mu_local_message *message);
+bool operator_status(struct operator_link *link, operator_each *each, void *owner);
+
+/* Says what is answered with DONE or REFUSED.  False with 'why' filled. */
+bool operator_order(struct operator_link *link, const struct mu_local_message *order);
 
 /* For a message that is no answer to what was said: fills in 'why'.  Returns false. */
 bool operator_unexpected(struct operator_link *link, const struct mu_local_message *message);

@@ -252,7 +252,8 @@ int cmd_run(int argc, char **argv)
     run->begin_ns = uv_hrtime();
     run_options_parse(&run->options, argc, argv);
     run->nodes_said = calloc(run->options.nodes, sizeof *run->nodes_said);
-    if (run->nodes_said == NULL)
+    run->nodes_declared = calloc(run->options.nodes, sizeof *run->nodes_declared);
+    if (run->nodes_said == NULL || run->nodes_declared == NULL)
         abort();
     open_standard_descriptors();
     raise_descriptor_limit(&run->options);
@@ -262,6 +263,7 @@ int cmd_run(int argc, char **argv)
     int code = run->code, number = run->signal;
     run_options_free(&run->options);
     free(run->nodes_said);
+    free(run->nodes_declared);
     free(run);
     if (number != 0)
         run_signals_die(number);

@@ -1,23 +1,16 @@
 #include "cli/run_deaths.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <jansson.h>
+#include "cli/account.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum { SHOWN_IN_FULL = 5 };
 
-struct report_line {
-    mu_slot by;
-    uint16_t hops;
-    uint64_t age_ns;
-};
-
 struct death {
     bool is_node;
     bool open; /* more may be told of it */
-    uint32_t rank, processes;
+    uint32_t rank;
     mu_slot node, seen_by;
     uint64_t until_ms;
     char *how; /* NULL: settled, and not among those that the summary shows */
@@ -26,7 +19,7 @@ struct death {
     uint32_t told_others; /* without the one that it happened on */
     uint64_t first_ns, last_ns;
     mu_slot last_by;
-    struct report_line *lines; /* with a report, until it is written */
+    struct account *account; /* with a report, until it is written */
 };
 
 struct run_deaths {
@@ -42,40 +35,46 @@ struct run_deaths {
 
 /* ---- the report ---- */
 
-static json_t *told_list(const struct death *death)
+/* Nodes that have not told of it, though they host processes. */
+static void list_untold(const struct run_deaths *deaths, struct account *account)
 {
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < death->told && death->lines != NULL; i++) {
-        json_t *line = json_object();
-        json_object_set_new(line, "node", json_integer(death->lines[i].by));
-        json_object_set_new(line, "ms", json_real((double)death->lines[i].age_ns / 1e6));
-        json_object_set_new(line, "hops", json_integer(death->lines[i].hops));
-        json_array_append_new(list, line);
+    for (mu_slot node = 0; node < machine_nodes(deaths->config.machine); node++) {
+        bool told = false;
+        for (size_t i = 0; i < account->told_count; i++)
+            told = told || account->told[i].node == node;
+        if (!told && job_hosts(deaths->config.job, node))
+            account_list_add(&account->untold, node);
     }
-    return list;
 }
 
 static void write_report(const struct run_deaths *deaths, const struct death *death)
 {
     FILE *report = deaths->config.report;
-    json_t *object = json_object();
-    json_object_set_new(object, "job", json_integer(job_number(deaths->config.job)));
-    json_object_set_new(object, "kind", json_string(death->is_node ? "node" : "process"));
-    if (death->is_node)
-        json_object_set_new(object, "processes", json_integer(death->processes));
-    else
-        json_object_set_new(object, "rank", json_integer(death->rank));
-    json_object_set_new(object, "node", json_integer(death->node));
-    json_object_set_new(object, "how", json_string(death->how));
-    json_object_set_new(object, "code", json_integer(death->code));
-    json_object_set_new(object, "seen_by",
-                        death->seen_by == MU_SLOT_NONE ? json_null()
-                                                       : json_integer(death->seen_by));
-    json_object_set_new(object, "told", told_list(death));
+    struct account *account = death->account;
+    account->is_node = death->is_node;
+    account->job = job_number(deaths->config.job);
+    account->rank = death->rank;
+    account->node = death->node;
+    if (account->verdict == 0) /* nobody but us has seen it */
+        account->verdict = MU_VERDICT_DEAD;
+    snprintf(account->how, sizeof account->how, "%s", death->how);
+    account->code = death->code;
+    account->seen_by = death->seen_by;
+    account_sort_told(account);
+    list_untold(deaths, account);
+    json_t *object = account_json(account);
     json_dumpf(object, report, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(object);
     fputc('\n', report);
     fflush(report); /* somebody may be watching */
+}
+
+static void forget_account(struct death *death)
+{
+    if (death->account != NULL)
+        account_free(death->account);
+    free(death->account);
+    death->account = NULL;
 }
 
 /* ---- who is waited for ---- */
@@ -103,8 +102,7 @@ static void settle(struct run_deaths *deaths, struct death *death)
     deaths->open--;
     if (deaths->config.report != NULL)
         write_report(deaths, death);
-    free(death->lines);
-    death->lines = NULL;
+    forget_account(death);
     if (death - deaths->deaths < SHOWN_IN_FULL)
         return;
     free(death->how);
@@ -167,8 +165,8 @@ static struct death *add(struct run_deaths *deaths, uint32_t *place, const char 
     death->until_ms = uv_now(deaths->config.loop) + RUN_DEATHS_WAIT_MS;
     deaths->open++;
     if (deaths->config.report != NULL) {
-        death->lines = calloc(machine_nodes(deaths->config.machine), sizeof *death->lines);
-        if (death->lines == NULL)
+        death->account = calloc(1, sizeof *death->account);
+        if (death->account == NULL)
             abort();
     }
     if (!uv_is_active((uv_handle_t *)&deaths->timer))
@@ -188,20 +186,34 @@ void run_deaths_process(struct run_deaths *deaths, uint32_t rank,
     death->node = job_node_of(deaths->config.job, rank);
     death->seen_by = evidence->seen_by;
     death->code = mu_exit_kind_shell_code(&evidence->how);
+    if (death->account != NULL)
+        account_of_evidence(death->account, evidence);
     settle_alone(deaths, death);
 }
 
-void run_deaths_node(struct run_deaths *deaths, mu_slot node, const char *how, uint32_t processes)
+static void list_ranks(const struct run_deaths *deaths, struct death *death)
+{
+    const struct job *job = deaths->config.job;
+    if (death->account == NULL)
+        return;
+    for (uint32_t rank = 0; rank < job_size(job); rank++)
+        if (job_node_of(job, rank) == death->node && job_state(job, rank) != JOB_ENDED)
+            account_list_add(&death->account->ranks, rank);
+}
+
+void run_deaths_node(struct run_deaths *deaths, mu_slot node, const char *how, bool with_ranks)
 {
     if (deaths->of_node[node] != 0) {
-        deaths->deaths[deaths->of_node[node] - 1].processes += processes;
+        if (with_ranks)
+            list_ranks(deaths, &deaths->deaths[deaths->of_node[node] - 1]);
         return;
     }
     struct death *death = add(deaths, &deaths->of_node[node], how);
     death->is_node = true;
     death->node = node;
     death->seen_by = MU_SLOT_NONE;
-    death->processes = processes;
+    if (with_ranks)
+        list_ranks(deaths, death);
     death->code = mu_exit_kind_shell_code(&(struct mu_exit_kind){.type = MU_EXIT_UNKNOWN});
     settle_alone(deaths, death);
 }
@@ -225,7 +237,7 @@ static struct death *of_told(struct run_deaths *deaths, const struct job_told *t
     if (told->is_node) {
         char how[MU_EVIDENCE_TEXT_MAX];
         mu_evidence_text(told->evidence, how, sizeof how);
-        run_deaths_node(deaths, told->node, how, 0);
+        run_deaths_node(deaths, told->node, how, false);
         place = &deaths->of_node[told->node];
     } else {
         run_deaths_process(deaths, told->rank, told->evidence);
@@ -234,6 +246,8 @@ static struct death *of_told(struct run_deaths *deaths, const struct job_told *t
     struct death *death = &deaths->deaths[*place - 1];
     if (death->seen_by == MU_SLOT_NONE)
         death->seen_by = told->evidence->seen_by;
+    if (death->account != NULL && death->account->cause == 0)
+        account_of_evidence(death->account, told->evidence);
     return death;
 }
 
@@ -247,9 +261,8 @@ void run_deaths_told(struct run_deaths *deaths, const struct job_told *told, boo
     struct death *death = of_told(deaths, told);
     if (!death->open || death->told == machine_nodes(deaths->config.machine))
         return;
-    if (death->lines != NULL)
-        death->lines[death->told] =
-            (struct report_line){.by = told->by, .hops = told->hops, .age_ns = told->age_ns};
+    if (death->account != NULL)
+        account_add_told(death->account, told->by, told->hops, told->age_ns);
     death->told++;
     if (told->by != death->node) {
         if (death->told_others == 0 || told->age_ns < death->first_ns)
@@ -356,7 +369,7 @@ static void on_closed(uv_handle_t *handle)
     struct run_deaths *deaths = handle->data;
     for (uint32_t i = 0; i < deaths->count; i++) {
         free(deaths->deaths[i].how);
-        free(deaths->deaths[i].lines);
+        forget_account(&deaths->deaths[i]);
     }
     free(deaths->deaths);
     free(deaths->of_rank);

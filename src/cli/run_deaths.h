@@ -29,11 +29,11 @@ struct run_deaths *run_deaths_open(const struct run_deaths_config *config);
 /* The memory goes when the loop has run once more.  NULL is fine. */
 void run_deaths_close(struct run_deaths *deaths);
 
-/* A process failed, or a node was lost, with so many processes that had not ended.  What is known
- * already is not counted again. */
+/* A process failed, or a node was lost; 'with_ranks': and with it what has not ended there by now.
+ * What is known already is not counted again. */
 void run_deaths_process(struct run_deaths *deaths, uint32_t rank,
                         const struct mu_evidence *evidence);
-void run_deaths_node(struct run_deaths *deaths, mu_slot node, const char *how, uint32_t processes);
+void run_deaths_node(struct run_deaths *deaths, mu_slot node, const char *how, bool with_ranks);
 
 /* A better word for how a node was lost, when that is known and not settled. */
 void run_deaths_node_how(struct run_deaths *deaths, mu_slot node, const char *how);

@@ -2,6 +2,7 @@
 #include "cli/run_parts.h"
 
 #include "cli/map.h"
+#include "cli/proof_json.h"
 #include "cli/run_sweep.h"
 
 #include <assert.h>
@@ -74,24 +75,26 @@ static uint32_t ranks_left(const struct run *run, mu_slot node, char text[RANKS_
     return left;
 }
 
-static void on_job_node_lost(void *owner, mu_slot node, const char *text, bool declared)
+static void on_job_node_lost(void *owner, mu_slot node, const char *text)
 {
     struct run *run = owner;
     char ranks[RANKS_TEXT_MAX];
     uint32_t left = ranks_left(run, node, ranks);
+    bool declared = run->nodes_declared[node];
     /* Its daemon may be alive, and only our connection lost.  To us it is dead, so it has to be for
-     * everybody.  When the others say so, it learns that from them. */
+     * everybody.  One that the others have declared dead finds out by itself. */
     if (!declared)
         machine_kill(run->machine, node);
+    if (!run->stopping)
+        run_deaths_node(run->deaths, node, text, true);
     run_deaths_node_silent(run->deaths);
     if (run->stopping)
         return;
     run->nodes_said[node] = true;
-    run_deaths_node(run->deaths, node, text, left);
     bool others = job_left(run->job) > left;
-    run_output_say(run->output, "muster: node %u (%s) is lost, with its process%s %s%s\n", node,
+    run_output_say(run->output, "muster: node %u (%s) is lost, with its process%s %s%s%s%s\n", node,
                    machine_name(run->machine, node), left == 1 ? "" : "es", ranks,
-                   others ? consequence(run) : "");
+                   declared ? ": " : "", declared ? text : "", others ? consequence(run) : "");
     failed(run, mu_exit_kind_shell_code(&(struct mu_exit_kind){.type = MU_EXIT_UNKNOWN}));
 }
 
@@ -109,7 +112,7 @@ void run_on_node_lost(void *owner, mu_slot node, const char *text)
     char ranks[RANKS_TEXT_MAX];
     run->sweeps = 0;
     uv_timer_start(&run->orphans, on_orphans, 0, SWEEP_MS);
-    if (run->deaths != NULL)
+    if (run->deaths != NULL && !run->nodes_declared[node])
         run_deaths_node_how(run->deaths, node, text);
     bool to_come = run->job != NULL && ranks_left(run, node, ranks) > 0;
     if (!run->stopping && !run->job_over && !to_come && !run->nodes_said[node])
@@ -117,9 +120,28 @@ void run_on_node_lost(void *owner, mu_slot node, const char *text)
                        machine_name(run->machine, node), text);
 }
 
+/* When it hosts processes, 'node_lost' follows, and says the rest. */
+static void note_declared(struct run *run, const struct job_told *told)
+{
+    mu_slot node = told->node;
+    char how[MU_EVIDENCE_TEXT_MAX];
+    if (run->nodes_declared[node] || !cause_has_proof(told->evidence->cause))
+        return; /* of one that is gone our own connection says more */
+    run->nodes_declared[node] = true;
+    if (run->stopping || run->nodes_said[node] || job_hosts(run->job, node))
+        return;
+    run->nodes_said[node] = true;
+    run_output_say(run->output, "muster: node %u (%s) is %s: %s\n", node,
+                   machine_name(run->machine, node),
+                   mu_verdict_word((enum mu_verdict)told->evidence->verdict),
+                   mu_evidence_text(told->evidence, how, sizeof how));
+}
+
 static void on_told(void *owner, const struct job_told *told)
 {
     struct run *run = owner;
+    if (told->is_node)
+        note_declared(run, told);
     run_deaths_told(run->deaths, told, run->signal != 0);
 }
 
@@ -236,6 +258,7 @@ static struct job *start(struct run *run, char text[MACHINE_TEXT_MAX])
         .program_count = run->options.program_count,
         .programs = programs,
         .envp = (const char *const *)environ,
+        .lose_declared = true,
         .input = true,
         .hooks = {.owner = run,
                   .connected = on_connected,

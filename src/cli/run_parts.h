@@ -25,8 +25,9 @@ struct run {
     bool output_given_up;
     struct run_deaths *deaths; /* as long as the job */
     FILE *report;
-    uint32_t said;    /* failures that were said at once */
-    bool *nodes_said; /* of these, nodes that were lost */
+    uint32_t said;        /* failures that were said at once */
+    bool *nodes_said;     /* of these, nodes that were lost */
+    bool *nodes_declared; /* nodes that the ring has declared dead: stopped, or cut off */
     struct input *input;
     uint64_t input_room;
     bool input_asked, input_ended;

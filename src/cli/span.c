@@ -27,6 +27,8 @@ bool span_parse(const char *text, uint64_t *ns)
         return false;
     char *rest;
     double number = strtod(text, &rest);
+    if (rest != text + strspn(text, "0123456789."))
+        return false; /* it reads hexadecimal digits and powers, too */
     for (size_t i = 0; i < UNITS; i++)
         if (strcmp(rest, units[i].word) == 0) {
             double all = number * (double)units[i].ns;

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* False: it is none.  A number needs a unit: us, ms, s, m or h. */
+/* False: it is none, or longer than 30 years.  A number needs a unit: us, ms, s, m or h. */
 bool span_parse(const char *text, uint64_t *ns);
 
-/* "100 ms", "1.5 s", "250 us": at most three digits after the point.  Returns 'text'. */
+/* "100 ms", "1.5 s", "250 us": at most six digits.  Returns 'text'. */
 enum { SPAN_TEXT_MAX = 32 };
 const char *span_text(uint64_t ns, char text[SPAN_TEXT_MAX]);
 

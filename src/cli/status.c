@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/operator.h"
 #include "cli/output.h"
+#include "cli/span.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -74,39 +75,38 @@ static void add_counter(struct node *node, const struct mu_local_message *messag
     counter->value = message->counter.value;
 }
 
+/* One answer, while it comes in. */
+struct answer {
+    struct node *node;
+    struct mu_local_job *jobs;
+    size_t job_count;
+};
+
+static void take(void *owner, const struct mu_local_message *message)
+{
+    struct answer *answer = owner;
+    switch (message->type) {
+    case MU_LOCAL_NODE:
+        answer->node->said = message->node;
+        break;
+    case MU_LOCAL_JOB:
+        answer->jobs = grow(answer->jobs, answer->job_count, sizeof *answer->jobs);
+        answer->jobs[answer->job_count++] = message->job;
+        break;
+    case MU_LOCAL_COUNTER:
+        add_counter(answer->node, message);
+        break;
+    }
+}
+
 /* Jobs count only when all of the answer is there: a part of it would be wrong numbers. */
 static bool ask(struct operator_link *link, struct status *status, struct node *node)
 {
-    struct mu_local_message message = {.type = MU_LOCAL_STATUS};
-    struct mu_local_job *jobs = NULL;
-    size_t job_count = 0;
-    bool done = false, good = operator_say(link, &message);
-    while (good && !done) {
-        good = operator_hear(link, &message, OPERATOR_TIMEOUT_MS);
-        if (!good)
-            break;
-        switch (message.type) {
-        case MU_LOCAL_NODE:
-            node->said = message.node;
-            break;
-        case MU_LOCAL_JOB:
-            jobs = grow(jobs, job_count, sizeof *jobs);
-            jobs[job_count++] = message.job;
-            break;
-        case MU_LOCAL_COUNTER:
-            add_counter(node, &message);
-            break;
-        case MU_LOCAL_DONE:
-            done = true;
-            break;
-        default:
-            good = operator_unexpected(link, &message);
-            break;
-        }
-    }
-    for (size_t i = 0; good && i < job_count; i++)
-        add_job(status, &jobs[i]);
-    free(jobs);
+    struct answer answer = {.node = node};
+    bool good = operator_status(link, take, &answer);
+    for (size_t i = 0; good && i < answer.job_count; i++)
+        add_job(status, &answer.jobs[i]);
+    free(answer.jobs);
     return good;
 }
 
@@ -222,6 +222,58 @@ static int width(int at_least, size_t length)
     return (int)length > at_least ? (int)length : at_least;
 }
 
+/* Its value; 'otherwise' when the daemon has no such counter. */
+static uint64_t counter_of(const struct node *node, const char *name, uint64_t otherwise)
+{
+    for (size_t i = 0; i < node->counter_count; i++)
+        if (strcmp(node->counters[i].name, name) == 0)
+            return node->counters[i].value;
+    return otherwise;
+}
+
+/* One line; one for each node while they differ: new ones are on their way, or somebody missed
+ * them. */
+static void print_times(const struct status *status)
+{
+    char period[SPAN_TEXT_MAX], timeout[SPAN_TEXT_MAX];
+    const struct node *first = NULL;
+    bool same = true;
+    for (size_t i = 0; i < status->node_count; i++) {
+        const struct node *node = &status->nodes[i];
+        if (!node->answers)
+            continue;
+        first = first == NULL ? node : first;
+        same = same &&
+               counter_of(node, "ring_period_ns", 0) == counter_of(first, "ring_period_ns", 0) &&
+               counter_of(node, "ring_timeout_ns", 0) == counter_of(first, "ring_timeout_ns", 0);
+    }
+    for (size_t i = 0; i < status->node_count; i++) {
+        const struct node *node = &status->nodes[i];
+        if (!node->answers || (same && node != first))
+            continue;
+        if (!same)
+            printf("node %u: ", node->said.slot);
+        printf("heartbeats every %s, timeout %s\n",
+               span_text(counter_of(node, "ring_period_ns", 0), period),
+               span_text(counter_of(node, "ring_timeout_ns", 0), timeout));
+    }
+}
+
+/* Who hears it, and for how long that is good: "3, 412 ms"; "lost" when nobody acknowledges it; "-"
+ * when nobody else is left. */
+static const char *lease_text(const struct node *node, char *text, size_t room)
+{
+    uint64_t observer = counter_of(node, "ring_observer", MU_SLOT_NONE);
+    uint64_t lease_ns = counter_of(node, "ring_lease_ns", MU_NEVER);
+    if (lease_ns == MU_NEVER)
+        snprintf(text, room, "-");
+    else if (lease_ns == 0 || observer == MU_SLOT_NONE)
+        snprintf(text, room, "lost");
+    else
+        snprintf(text, room, "%" PRIu64 ", %" PRIu64 " ms", observer, lease_ns / 1000000);
+    return text;
+}
+
 static void print_nodes(const struct status *status)
 {
     int name = 4, address = 7;
@@ -229,20 +281,21 @@ static void print_nodes(const struct status *status)
         name = width(name, strlen(status->nodes[i].said.host));
         address = width(address, strlen(status->nodes[i].said.address));
     }
-    printf("\n%6s  %-*s  %-*s  %8s  %8s  %7s  %5s  %9s  %5s\n", "node", name, "name", address,
-           "address", "pid", "up", "links", "jobs", "processes", "dead");
+    printf("\n%6s  %-*s  %-*s  %8s  %8s  %7s  %5s  %9s  %5s  %12s\n", "node", name, "name", address,
+           "address", "pid", "up", "links", "jobs", "processes", "dead", "heard by");
     for (size_t i = 0; i < status->node_count; i++) {
         const struct node *node = &status->nodes[i];
         const struct mu_local_node *said = &node->said;
-        char up[32], links[32];
+        char up[32], links[32], lease[64];
         if (!node->answers) {
             printf("%6u  %s\n", said->slot, node->why);
             continue;
         }
         snprintf(links, sizeof links, "%u/%u", said->links_up, said->links_wanted);
-        printf("%6u  %-*s  %-*s  %8u  %8s  %7s  %5u  %9u  %5u\n", said->slot, name, said->host,
-               address, said->address, said->pid, up_text(said->up_ns, up, sizeof up), links,
-               said->jobs, said->processes, said->dead);
+        printf("%6u  %-*s  %-*s  %8u  %8s  %7s  %5u  %9u  %5u  %12s\n", said->slot, name,
+               said->host, address, said->address, said->pid, up_text(said->up_ns, up, sizeof up),
+               links, said->jobs, said->processes, said->dead,
+               lease_text(node, lease, sizeof lease));
     }
 }
 
@@ -302,6 +355,7 @@ static void print_words(const struct status *status)
     if (size > 0)
         printf(": %u nodes, %zu on this host", size, status->node_count);
     putchar('\n');
+    print_times(status);
     print_nodes(status);
     print_jobs(status);
     print_counters(status);
@@ -328,8 +382,9 @@ int cmd_status(int argc, char **argv)
     const struct command command = {
         "muster status",
         "Nodes and jobs of a machine that runs on this host, as its daemons here see them.\n"
-        "A daemon that does not answer within a second is shown as such.  Exit code 1 when none\n"
-        "does, or when there is no machine.\n\n" OPERATOR_HELP,
+        "'heard by' is the node that acknowledges its heartbeats, and for how long that is good:\n"
+        "its lease.  A daemon that does not answer within a second is shown as such.  Exit code 1\n"
+        "when none does, or when there is no machine.\n\n" OPERATOR_HELP,
         NULL, args, sizeof args / sizeof args[0]};
     args_parse(&command, argc, argv);
 

@@ -123,6 +123,8 @@ void mu_daemon_ring_stop(struct mu_daemon *daemon)
 static void on_verdict(struct mu_daemon *daemon, const struct mu_detect_evidence *seen,
                        uint64_t at_ns)
 {
+    if (daemon->net.is_cut)
+        return; /* whom it does not hear is not at fault: an operator cut it off */
     bool silent = seen->cause == MU_DETECT_SILENT;
     struct mu_evidence evidence = {
         .verdict = silent ? MU_VERDICT_SILENT : MU_VERDICT_UNREACHABLE,

@@ -120,12 +120,14 @@ static void enroll(struct mu_notify_job *job, const struct mu_local_event *event
         here->pid = 0; /* the number may be used again */
 }
 
-/* Never read, so it is never full: it counts to 2^64. */
+/* Nobody reads it, and it counts to 2^64: it is full only if a program has written to it, by
+ * mistake or not.  Then it begins anew. */
 static void ring(struct mu_notify_job *job)
 {
-    uint64_t one = 1;
+    uint64_t one = 1, count;
     job->to_ring = false;
-    while (write(job->bell, &one, sizeof one) < 0 && errno == EINTR)
+    while (write(job->bell, &one, sizeof one) < 0 &&
+           (errno == EINTR || (errno == EAGAIN && read(job->bell, &count, sizeof count) > 0)))
         ;
 }
 

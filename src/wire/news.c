@@ -33,6 +33,7 @@ size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MA
         mu_write_u8(&writer, news->kill.signal);
         break;
     case MU_NEWS_TIMES:
+        assert(news->job == 0);
         assert(mu_detect_times_error(news->times.period_ns, news->times.timeout_ns) == NULL);
         mu_write_u64(&writer, news->times.period_ns);
         mu_write_u64(&writer, news->times.timeout_ns);
@@ -79,7 +80,8 @@ bool mu_news_decode(const uint8_t *bytes, size_t count, struct mu_news *news)
     case MU_NEWS_TIMES:
         news->times.period_ns = mu_read_u64(&reader);
         news->times.timeout_ns = mu_read_u64(&reader);
-        good = mu_detect_times_error(news->times.period_ns, news->times.timeout_ns) == NULL;
+        good = news->job == 0 &&
+               mu_detect_times_error(news->times.period_ns, news->times.timeout_ns) == NULL;
         break;
     }
     return good && !reader.bad && mu_reader_left(&reader) == 0;

@@ -35,7 +35,7 @@ const char *mu_ring_proof_error(const struct mu_ring_proof *proof)
         bool asked = i < proof->helper_count;
         if (asked && proof->helpers[i].slot >= MU_SIZE_MAX)
             return "a helper is a slot below 2^24";
-        if (proof->helpers[i].reach > MU_REACH_LAST)
+        if (proof->helpers[i].reach > MU_REACH_DEAD) /* TAKEN answers another question */
             return "how far a helper came is 0 (no reply) to 3 (dead)";
         if (!asked && (proof->helpers[i].slot != 0 || proof->helpers[i].reach != 0))
             return "nobody else was asked";

@@ -19,7 +19,7 @@ struct mu_ring_proof {
     uint8_t helper_count;           /* asked whether they reach the suspect */
     struct {
         mu_slot slot;
-        uint8_t reach; /* enum mu_reach */
+        uint8_t reach; /* enum mu_reach, up to MU_REACH_DEAD */
     } helpers[MU_DETECT_HELPERS];
 };
 

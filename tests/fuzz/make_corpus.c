@@ -6,6 +6,7 @@
 #include "../unit/test_beat_random.h"
 #include "../unit/test_launch_random.h"
 #include "../unit/test_local_random.h"
+#include "../unit/test_news_random.h"
 #include "../unit/test_wire_random.h"
 
 #include "core/node.h"
@@ -48,6 +49,17 @@ static void make_frame(int number)
         mu_wire_encode(&writer, &message);
     } while (number % 4 == 0 && writer.used < 200);
     save("frame", number, &writer);
+}
+
+/* News of each type. */
+static void make_news(int number)
+{
+    struct random r = {.state = (uint64_t)number, .slots = MU_SIZE_MAX, .small = number % 2 == 0};
+    struct mu_news news = random_news(&r, (enum mu_news_type)(1 + number % MU_NEWS_TIMES));
+    struct mu_writer writer;
+    mu_writer_init(&writer, buffer, sizeof buffer);
+    writer.used = mu_news_encode(&news, buffer);
+    save("news", number, &writer);
 }
 
 /* Choices, then what they are read from. */
@@ -222,6 +234,7 @@ int main(int argc, char **argv)
     for (int number = 0; number < 24; number++) {
         make_frame(number);
         make_bytes(number);
+        make_news(number);
         make_local(number);
         make_launch(number);
         make_beat(number);

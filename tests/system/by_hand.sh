@@ -44,6 +44,8 @@ counter() { of_node "$2" "$3" | number "$1"; }
 # bring_up SIZE [COMMAND...]: daemons with the number $machine and the key $key, run through COMMAND.
 # Sets pids, and ports on 127.0.0.1.  The key has no byte 00 or 0a, so that grep can look for it; it
 # goes to the daemons through pipes only, by a builtin: no program ever has it in its arguments.
+# A test that stops daemons for long sets hand_timeout_ms, else they are declared dead.
+hand_timeout_ms=500
 bring_up() {
     local size=$1 i line
     shift
@@ -63,7 +65,7 @@ bring_up() {
         exec {line}<from$i
         from+=($line)
         printf '%s\n' "muster-orders 1" "machine $machine" "key $key" "size $size" "slot $i" \
-            "listen 127.0.0.1" "name hand$i" "period 1000000000" "timeout 60000000000" . >&"${to[i]}"
+            "listen 127.0.0.1" "name hand$i" "period 100000000" "timeout ${hand_timeout_ms}000000" . >&"${to[i]}"
     done
     for ((i = 0; i < size; i++)); do
         read -r -t 30 line <&"${from[i]}"
@@ -103,13 +105,15 @@ take_down() {
 # ---- a machine by 'muster run', with the program survivor ----
 #
 # start_job NODES PROCESSES [COMMAND...]: runs, through COMMAND, and every process is there.  Sets run
-# (the process id of the launcher) and machine.
+# (the process id of the launcher) and machine.  More flags of 'muster run' stand in run_flags.
+run_flags=()
 start_job() {
     local nodes=$1 processes=$2
     shift 2
     rm -f input
     mkfifo input
-    "$@" "$MUSTER" run --nodes "$nodes" -n "$processes" --on-failure continue "$programs/survivor" <input >run.out 2>run.err &
+    "$@" "$MUSTER" run --nodes "$nodes" -n "$processes" --on-failure continue \
+        ${run_flags[@]+"${run_flags[@]}"} "$programs/survivor" <input >run.out 2>run.err &
     run=$!
     exec {run_input}>input
     wait_until 30 are_here "$processes" || { complain "not all $processes processes are here: $(cat run.err)"; return 1; }

@@ -53,6 +53,7 @@ else
     echo "note: no user namespaces, so a host without a machine is not tried"
 fi
 
+hand_timeout_ms=600000 # daemons are stopped below, and are not to be declared dead
 bring_up 2 || exit 1
 first=$machine
 muster status --machine "$first" --json

@@ -174,7 +174,19 @@ ended
 expect 143 "a stopped daemon"
 nothing_left 5 "a stopped daemon"
 
-launch --nodes 3 -n 3 -- '[ $MUSTER_RANK != 0 ] || { until [ -e go ]; do sleep 0.02; done; exit 3; }; '"$forever"
+# The others declare it dead, and that ends the job.
+launch --nodes 3 -n 3 --heartbeat 50ms,200ms --report report -- "$forever"
+kill -STOP $(cat pids/daemon-1)
+ended
+expect 255 "a stopped daemon that nobody hears"
+says "muster: node 1 (node1) is lost, with its process 1: nobody has heard it for " \
+    "; ending the job (--on-failure continue goes on)" "muster: node 1 (node1) was lost: nobody has heard it for "
+grep -q '^{"job":1,"kind":"node","processes":1,"node":1,.*"ranks":\[1\],"verdict":"silent","cause":"silence","period_ms":50.0,"timeout_ms":200.0,' report ||
+    complain "the report of a node that nobody hears: $(cat report)"
+nothing_left 5 "a stopped daemon that nobody hears"
+
+# When that takes longer than a daemon has to end its processes, it is killed.
+launch --nodes 3 -n 3 --heartbeat 1s,60s -- '[ $MUSTER_RANK != 0 ] || { until [ -e go ]; do sleep 0.02; done; exit 3; }; '"$forever"
 kill -STOP $(cat pids/daemon-1)
 touch go
 ended

@@ -40,6 +40,15 @@ static void assert_same(const struct mu_evidence *a, const struct mu_evidence *b
     assert_int_equal(a->how.error, b->how.error);
     assert_true(a->seen_ns == b->seen_ns && a->clock == b->clock);
     assert_string_equal(a->path, b->path);
+    assert_true(a->ring.period_ns == b->ring.period_ns && a->ring.timeout_ns == b->ring.timeout_ns);
+    assert_true(a->ring.silent_ns == b->ring.silent_ns && a->ring.suspect_ns == b->ring.suspect_ns);
+    assert_true(a->ring.lag_ns == b->ring.lag_ns && a->ring.probes == b->ring.probes);
+    assert_int_equal(a->ring.vouched_by, b->ring.vouched_by);
+    assert_int_equal(a->ring.helper_count, b->ring.helper_count);
+    for (int i = 0; i < MU_DETECT_HELPERS; i++) {
+        assert_int_equal(a->ring.helpers[i].slot, b->ring.helpers[i].slot);
+        assert_int_equal(a->ring.helpers[i].reach, b->ring.helpers[i].reach);
+    }
 }
 
 static const struct mu_evidence killed = {
@@ -51,6 +60,27 @@ static const struct mu_evidence killed = {
     .how = {.type = MU_EXIT_SIGNAL, .signal = 9},
     .seen_ns = 1000,
     .clock = 77,
+};
+
+static const struct mu_evidence silent = {
+    .verdict = MU_VERDICT_SILENT,
+    .cause = MU_CAUSE_SILENCE,
+    .seen_by = 3,
+    .node = 2,
+    .seen_ns = 1000,
+    .clock = 77,
+    .ring =
+        {
+            .period_ns = 0x010203040506,
+            .timeout_ns = 0x020406080a0d,
+            .silent_ns = 101999999,
+            .suspect_ns = 4,
+            .lag_ns = 5,
+            .probes = 6,
+            .vouched_by = 7,
+            .helper_count = 2,
+            .helpers = {{8, MU_REACH_TRYING}, {9, MU_REACH_DEAD}},
+        },
 };
 
 /* docs/local.md, byte by byte. */
@@ -82,6 +112,32 @@ static void the_bytes_are_those_of_the_page(void **state)
     uint8_t bytes[MU_EVIDENCE_BYTES_MAX];
     assert_int_equal(encode(&evidence, bytes), sizeof expected);
     assert_memory_equal(bytes, expected, sizeof expected);
+}
+
+static void the_bytes_of_a_proof_are_those_of_the_page(void **state)
+{
+    (void)state;
+    static const uint8_t expected[] = {
+        2, 4, 0, 0, 0,    3,    0,    0,    0, 2, 0, 0, 0, 0,           /* to the pid */
+        0, 0, 0, 0, 0,    0,    0,    0,    0,                          /* no end */
+        0, 0, 0, 0, 0,    0,    3,    0xe8, 0, 0, 0, 0, 0, 0, 0, 77, 0, /* no path */
+        0, 0, 1, 2, 3,    4,    5,    6,                                /* period */
+        0, 0, 2, 4, 6,    8,    0x0a, 0x0d,                             /* timeout */
+        0, 0, 0, 0, 0x06, 0x14, 0x65, 0x7f,                             /* silent */
+        0, 0, 0, 0, 0,    0,    0,    4,                                /* suspect */
+        0, 0, 0, 0, 0,    0,    0,    5,                                /* lag */
+        0, 0, 0, 6,                                                     /* probes */
+        0, 0, 0, 7,                                                     /* vouched by */
+        2,                                                              /* helpers */
+        0, 0, 0, 8, 1,                                                  /* the first */
+        0, 0, 0, 9, 3,                                                  /* the second */
+    };
+    uint8_t bytes[MU_EVIDENCE_BYTES_MAX];
+    assert_int_equal(encode(&silent, bytes), sizeof expected);
+    assert_memory_equal(bytes, expected, sizeof expected);
+    struct mu_evidence again;
+    assert_true(decode(bytes, sizeof expected, &again));
+    assert_same(&silent, &again);
 }
 
 static void what_goes_out_comes_in_again(void **state)
@@ -175,6 +231,71 @@ static void every_rule_has_a_sentence(void **state)
     assert_non_null(mu_evidence_error(&lost));
 }
 
+#define RING_BROKEN(field, value)                                                                  \
+    do {                                                                                           \
+        struct mu_evidence broken = silent;                                                        \
+        broken.field = (value);                                                                    \
+        assert_non_null(mu_evidence_error(&broken));                                               \
+    } while (0)
+
+static void a_proof_of_the_ring_has_rules(void **state)
+{
+    (void)state;
+    assert_null(mu_evidence_error(&silent));
+    RING_BROKEN(verdict, MU_VERDICT_DEAD);
+    RING_BROKEN(verdict, MU_VERDICT_UNREACHABLE);
+    RING_BROKEN(cause, MU_CAUSE_UNREACHABLE); /* which others hear */
+    RING_BROKEN(ring.period_ns, MU_PERIOD_NS_MIN - 1);
+    RING_BROKEN(ring.period_ns, 0);
+    RING_BROKEN(ring.timeout_ns, 2 * silent.ring.period_ns - 1);
+    RING_BROKEN(ring.timeout_ns, MU_TIMEOUT_NS_MAX + 1);
+    RING_BROKEN(ring.vouched_by, MU_SIZE_MAX);
+    RING_BROKEN(ring.helper_count, MU_DETECT_HELPERS + 1);
+    RING_BROKEN(ring.helper_count, 1); /* and one more that was not asked */
+    RING_BROKEN(ring.helpers[0].slot, MU_SIZE_MAX);
+    RING_BROKEN(ring.helpers[0].reach, MU_REACH_DEAD + 1);
+    RING_BROKEN(ring.helpers[2].slot, 1);
+    RING_BROKEN(ring.helpers[2].reach, MU_REACH_HEARD);
+    struct mu_evidence evidence = silent;
+    evidence.verdict = MU_VERDICT_UNREACHABLE;
+    evidence.cause = MU_CAUSE_UNREACHABLE;
+    assert_null(mu_evidence_error(&evidence));
+    evidence.ring.vouched_by = MU_SLOT_NONE;
+    assert_null(mu_evidence_error(&evidence));
+    evidence.ring.helper_count = 0;
+    memset(evidence.ring.helpers, 0, sizeof evidence.ring.helpers);
+    assert_null(mu_evidence_error(&evidence));
+    /* Nobody else has one. */
+    evidence.verdict = MU_VERDICT_DEAD;
+    evidence.cause = MU_CAUSE_REFUSED;
+    assert_non_null(mu_evidence_error(&evidence));
+    struct mu_evidence with_proof = killed;
+    with_proof.ring = silent.ring;
+    assert_non_null(mu_evidence_error(&with_proof));
+}
+
+/* What the detector knew, field by field. */
+static void a_proof_is_what_the_detector_knew(void **state)
+{
+    (void)state;
+    const struct mu_detect_evidence seen = {
+        .cause = MU_DETECT_SILENT,
+        .subject = 2,
+        .period_ns = silent.ring.period_ns,
+        .timeout_ns = silent.ring.timeout_ns,
+        .silent_ns = silent.ring.silent_ns,
+        .suspect_ns = 4,
+        .lag_ns = 5,
+        .probes = 6,
+        .vouched_by = 7,
+        .helpers = 2,
+        .helper = {{8, MU_REACH_TRYING}, {9, MU_REACH_DEAD}},
+    };
+    struct mu_evidence evidence = silent;
+    evidence.ring = mu_ring_proof_of(&seen);
+    assert_same(&evidence, &silent);
+}
+
 static void a_long_path_keeps_its_end(void **state)
 {
     (void)state;
@@ -215,6 +336,12 @@ static void it_reads_as_a_clause(void **state)
     expect_text(&evidence, "its node was lost");
     evidence.cause = MU_CAUSE_REFUSED;
     expect_text(&evidence, "its connection closed and a new one was refused");
+    expect_text(&silent, "nobody has heard it for 101 ms");
+    evidence = silent;
+    evidence.cause = MU_CAUSE_UNREACHABLE;
+    evidence.verdict = MU_VERDICT_UNREACHABLE;
+    expect_text(&evidence, "others hear it, but node 3 has not for 101 ms");
+    evidence.cause = MU_CAUSE_REFUSED;
     char text[8];
     assert_string_equal(mu_evidence_text(&evidence, text, sizeof text), "its con");
 }
@@ -232,9 +359,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bytes_are_those_of_the_page),
+        cmocka_unit_test(the_bytes_of_a_proof_are_those_of_the_page),
         cmocka_unit_test(what_goes_out_comes_in_again),
         cmocka_unit_test(one_evidence_has_one_encoding),
         cmocka_unit_test(every_rule_has_a_sentence),
+        cmocka_unit_test(a_proof_of_the_ring_has_rules),
+        cmocka_unit_test(a_proof_is_what_the_detector_knew),
         cmocka_unit_test(a_long_path_keeps_its_end),
         cmocka_unit_test(it_reads_as_a_clause),
         cmocka_unit_test(verdicts_have_words),

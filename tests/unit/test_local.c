@@ -53,6 +53,13 @@ static void the_bytes_are_those_of_the_page(void **state)
                  21);
     expect_bytes(&(struct mu_local_message){.type = MU_LOCAL_STATUS}, (uint8_t[]){2}, 1);
     expect_bytes(&(struct mu_local_message){.type = MU_LOCAL_WATCH}, (uint8_t[]){4}, 1);
+    struct mu_local_message set = {.type = MU_LOCAL_SET,
+                                   .set = {.period_ns = 0x01020304, .timeout_ns = 0x05060708}};
+    expect_bytes(&set, (uint8_t[]){6, 0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 7, 8}, 17);
+    struct mu_local_message cut = {.type = MU_LOCAL_CUT, .cut.is_cut = true};
+    expect_bytes(&cut, (uint8_t[]){7, 1}, 2);
+    cut.cut.is_cut = false;
+    expect_bytes(&cut, (uint8_t[]){7, 0}, 2);
     expect_bytes(&(struct mu_local_message){.type = MU_LOCAL_LEAVE}, (uint8_t[]){8}, 1);
     expect_bytes(&(struct mu_local_message){.type = MU_LOCAL_DONE}, (uint8_t[]){40}, 1);
 }
@@ -212,7 +219,11 @@ static void what_breaks_a_rule_is_refused(void **state)
     expect_broken(zeros, 1);
     zeros[0] = MU_LOCAL_STATUS;
     expect_broken(zeros, sizeof zeros);
-    EXPECT_BROKEN(7);
+    EXPECT_BROKEN(5);                         /* AGAIN without a serial */
+    EXPECT_BROKEN(5, 0, 0, 0, 0, 0, 0, 0, 0); /* and with one that is none */
+    EXPECT_BROKEN(7, 2);                      /* neither cut nor healed */
+    EXPECT_BROKEN(8, 0);                      /* LEAVE with more than that */
+    EXPECT_BROKEN(9);                         /* what comes after it */
     EXPECT_BROKEN(31);
     EXPECT_BROKEN(41);
     EXPECT_BROKEN(255);
@@ -239,6 +250,33 @@ static void what_breaks_a_rule_is_refused(void **state)
     uint8_t text[MU_LOCAL_PACKET_MAX] = {33, 1, MU_LOCAL_TEXT_MAX + 1};
     memset(text + 3, 'x', MU_LOCAL_TEXT_MAX + 1);
     expect_broken(text, 3 + MU_LOCAL_TEXT_MAX + 1);
+}
+
+/* SET: the rules of the detector, and none of them broken by the neighbours of what is right. */
+static void expect_times(uint64_t period_ns, uint64_t timeout_ns, bool good)
+{
+    uint8_t bytes[17] = {MU_LOCAL_SET};
+    struct mu_local_message message;
+    for (int i = 0; i < 8; i++) {
+        bytes[1 + i] = (uint8_t)(period_ns >> (56 - 8 * i));
+        bytes[9 + i] = (uint8_t)(timeout_ns >> (56 - 8 * i));
+    }
+    assert_int_equal(mu_local_decode(bytes, sizeof bytes, &message) == NULL, good);
+    if (good)
+        assert_true(message.set.period_ns == period_ns && message.set.timeout_ns == timeout_ns);
+}
+
+static void times_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    expect_times(MU_PERIOD_NS_MIN, 2 * MU_PERIOD_NS_MIN, true);
+    expect_times(MU_PERIOD_NS_MIN, 2 * MU_PERIOD_NS_MIN - 1, false);
+    expect_times(MU_PERIOD_NS_MIN - 1, 2 * MU_PERIOD_NS_MIN, false);
+    expect_times(0, 0, false);
+    expect_times(MU_TIMEOUT_NS_MAX / 2, MU_TIMEOUT_NS_MAX, true);
+    expect_times(MU_TIMEOUT_NS_MAX / 2, MU_TIMEOUT_NS_MAX + 1, false);
+    expect_times(MU_PERIOD_NS_MIN, UINT64_MAX, false);
+    expect_times(UINT64_MAX, 1, false); /* twice it would be a small number */
 }
 
 static void expect_broken_event(size_t at, uint8_t value)
@@ -353,6 +391,7 @@ int main(void)
         cmocka_unit_test(an_event_alone_is_the_same),
         cmocka_unit_test(one_message_has_one_encoding),
         cmocka_unit_test(what_breaks_a_rule_is_refused),
+        cmocka_unit_test(times_that_cannot_be_are_refused),
         cmocka_unit_test(an_event_that_breaks_a_rule_is_refused),
         cmocka_unit_test(another_version_is_known_by_its_number),
         cmocka_unit_test(a_name_has_its_parts),

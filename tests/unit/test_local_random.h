@@ -53,7 +53,7 @@ static inline struct mu_ring_proof random_ring_proof(struct random *r)
     proof.timeout_ns = random_between(r, 2 * proof.period_ns, MU_TIMEOUT_NS_MAX);
     for (uint32_t i = 0; i < proof.helper_count; i++) {
         proof.helpers[i].slot = random_slot(r);
-        proof.helpers[i].reach = (uint8_t)random_below(r, MU_REACH_LAST + 1);
+        proof.helpers[i].reach = (uint8_t)random_below(r, MU_REACH_DEAD + 1);
     }
     return proof;
 }

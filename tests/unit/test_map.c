@@ -1,8 +1,9 @@
-/* Which rank runs where, what the command line makes of several programs, and the words that bring
- * a daemon up. */
+/* Which rank runs where, what the command line makes of several programs and of spans of time, and
+ * the words that bring a daemon up. */
 #include "cli/bring_up.h"
 #include "cli/map.h"
 #include "cli/run_options.h"
+#include "cli/span.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -164,6 +165,117 @@ static void several_programs_share_the_ranks(void **state)
     run_options_free(&options);
 }
 
+static void heartbeats_are_taken_or_left_as_usual(void **state)
+{
+    (void)state;
+    char usual[] = "run prog", line[] = "run --heartbeat 20ms,0.1s prog";
+    char *argv[ARGV_MAX];
+    struct run_options options;
+    parse(&options, usual, argv);
+    assert_true(options.period_ns == 0 && options.timeout_ns == 0);
+    run_options_free(&options);
+    parse(&options, line, argv);
+    assert_int_equal(options.period_ns, 20000000);
+    assert_int_equal(options.timeout_ns, 100000000);
+    run_options_free(&options);
+}
+
+/* ---- spans ---- */
+
+static void spans_are_read_with_their_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t ns;
+    } good[] = {
+        {"50ms", 50000000},
+        {"1.5s", 1500000000},
+        {"250us", 250000},
+        {"2m", UINT64_C(120000000000)},
+        {"1h", UINT64_C(3600000000000)},
+        {"0.001us", 1},
+        {"0ms", 0},
+        {"007ms", 7000000},
+        {"5.ms", 5000000},
+        {"33.333333ms", 33333333},
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        uint64_t ns = 77;
+        if (!span_parse(good[i].text, &ns) || ns != good[i].ns)
+            fail_msg("'%s' was read as %llu ns", good[i].text, (unsigned long long)ns);
+    }
+    static const char *const none[] = {"",
+                                       "ms",
+                                       "50",
+                                       "50 ms",
+                                       " 50ms",
+                                       "-50ms",
+                                       "+50ms",
+                                       "50msec",
+                                       "50ns",
+                                       "0x32ms",
+                                       "5e1ms",
+                                       "1.2.3ms",
+                                       ".5s",
+                                       "nanms",
+                                       "inf s",
+                                       "50ms,1s",
+                                       "1d",
+                                       "50MS",
+                                       "99999999999999999999s",
+                                       "400000000m"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        uint64_t ns = 77;
+        if (span_parse(none[i], &ns))
+            fail_msg("'%s' was taken for a span", none[i]);
+        assert_int_equal(ns, 77);
+    }
+}
+
+static void spans_are_written_as_people_do(void **state)
+{
+    (void)state;
+    char text[SPAN_TEXT_MAX];
+    assert_string_equal(span_text(100000000, text), "100 ms");
+    assert_string_equal(span_text(1500000000, text), "1.5 s");
+    assert_string_equal(span_text(250000, text), "250 us");
+    assert_string_equal(span_text(0, text), "0 us");
+    assert_string_equal(span_text(999999, text), "999.999 us");
+    assert_string_equal(span_text(UINT64_C(3600000000000), text), "3600 s");
+    assert_true(strlen(span_text(UINT64_MAX, text)) < SPAN_TEXT_MAX);
+}
+
+static void a_heartbeat_is_a_period_and_a_timeout(void **state)
+{
+    (void)state;
+    uint64_t period_ns, timeout_ns;
+    char why[SPAN_WHY_MAX];
+    assert_null(span_heartbeat("50ms,100ms", &period_ns, &timeout_ns, why));
+    assert_true(period_ns == 50000000 && timeout_ns == 100000000);
+    assert_null(span_heartbeat("2s", &period_ns, &timeout_ns, why));
+    assert_true(period_ns == 2000000000 && timeout_ns == UINT64_C(10000000000));
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {
+        {"", "'' is not PERIOD or PERIOD,TIMEOUT"},
+        {"50", "'50' is not PERIOD"},
+        {",1s", "',1s' is not PERIOD"},
+        {"50ms,", "'50ms,' is not PERIOD"},
+        {"50ms,1s,2s", "'50ms,1s,2s' is not PERIOD"},
+        {"0.00000000000000000000000000000000001s", "is not PERIOD"},
+        {"0ms,1s", "'0ms,1s': period must be at least 1 ms"},
+        {"50ms,99ms", "'50ms,99ms': timeout must be at least two periods"},
+        {"1s,61m", "'1s,61m': timeout must be at most an hour"},
+        {"1h", "'1h': timeout must be at most an hour"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const char *said = span_heartbeat(wrong[i].text, &period_ns, &timeout_ns, why);
+        if (said == NULL || strstr(said, wrong[i].says) == NULL)
+            fail_msg("'%s': %s", wrong[i].text, said == NULL ? "taken" : said);
+    }
+}
+
 /* ---- bring-up ---- */
 
 static void two_nodes_never_have_the_same_address(void **state)
@@ -246,6 +358,10 @@ int main(void)
         cmocka_unit_test(what_follows_the_program_is_its_own),
         cmocka_unit_test(two_dashes_end_the_flags),
         cmocka_unit_test(several_programs_share_the_ranks),
+        cmocka_unit_test(heartbeats_are_taken_or_left_as_usual),
+        cmocka_unit_test(spans_are_read_with_their_unit),
+        cmocka_unit_test(spans_are_written_as_people_do),
+        cmocka_unit_test(a_heartbeat_is_a_period_and_a_timeout),
         cmocka_unit_test(two_nodes_never_have_the_same_address),
         cmocka_unit_test(orders_are_as_documented),
         cmocka_unit_test(a_wrong_answer_is_refused),

@@ -115,6 +115,23 @@ static void only_who_is_concerned_is_woken(void **state)
     world_close(&world);
 }
 
+/* All members have it, and one of them writes to it. */
+static void a_bell_that_is_full_is_struck_all_the_same(void **state)
+{
+    (void)state;
+    struct world world;
+    uint64_t most = UINT64_MAX - 1;
+    world_open(&world, 64, 8);
+    begin_job(&world, JOB, SIZE);
+    int fd = join_early(&world, JOB, RANK);
+    assert_int_equal(write(seats[fd].bell, &most, sizeof most), sizeof most);
+    process_dies(&world, JOB, 5);
+    assert_true(strokes(fd) == 1);
+    hear_process(&world, fd, 5, false);
+    hang_up(fd);
+    world_close(&world);
+}
+
 /* A job that begins when nodes are dead already: nobody is woken by it, then or later; who watches
  * hears of it at once. */
 static void a_job_that_begins_late_wakes_nobody(void **state)
@@ -448,6 +465,7 @@ int main(void)
         cmocka_unit_test(a_member_cannot_write_the_board),
         cmocka_unit_test(what_comes_with_a_welcome),
         cmocka_unit_test(only_who_is_concerned_is_woken),
+        cmocka_unit_test(a_bell_that_is_full_is_struck_all_the_same),
         cmocka_unit_test(a_job_that_begins_late_wakes_nobody),
         cmocka_unit_test(who_has_lost_nothing_is_told_where_to_go_on),
         cmocka_unit_test(what_was_lost_is_counted_exactly),

@@ -57,6 +57,8 @@ static void good_orders_are_understood(void **state)
     assert_int_equal(orders.slot, 2);
     assert_int_equal(ntohl(orders.listen.s_addr), 0x7f4d0104);
     assert_string_equal(orders.name, "node2");
+    assert_int_equal(orders.period_ns, 100000000);
+    assert_int_equal(orders.timeout_ns, 200000000);
 }
 
 /* Every line left out, and every line changed. */
@@ -89,6 +91,24 @@ static void bad_orders_are_refused_with_value_and_rule(void **state)
          "name no\x01"
          "de",
          "byte 1 in the orders is not printable"},
+        {"period 100000000\n", "",
+         "timeout '200000000' in the orders is not at least twice the period, which comes before "
+         "it, up to an hour"},
+        {"period 100000000", "period 999999",
+         "period '999999' in the orders is not nanoseconds, between 1 ms and an hour"},
+        {"period 100000000", "period 3600000000001",
+         "period '3600000000001' in the orders is not nanoseconds, between 1 ms and an hour"},
+        {"period 100000000", "period 100ms",
+         "period '100ms' in the orders is not nanoseconds, between 1 ms and an hour"},
+        {"timeout 200000000\n", "", "no line 'timeout' in the orders"},
+        {"timeout 200000000", "timeout 199999999",
+         "timeout '199999999' in the orders is not at least twice the period, which comes before "
+         "it, up to an hour"},
+        {"timeout 200000000", "timeout 3600000000001",
+         "timeout '3600000000001' in the orders is not at least twice the period, which comes "
+         "before it, up to an hour"},
+        {"timeout 200000000", "timeout 200000000\nperiod 1000000",
+         "the line 'period' is there twice in the orders"},
         {".\n", "", "the orders end before they are complete"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

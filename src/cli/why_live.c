@@ -1,0 +1,182 @@
+/* What the daemons of a machine know of a death. */
+#include "cli/why.h"
+
+#include <inttypes.h>
+
+struct search {
+    const struct why_subject *subject;
+    bool found;
+    struct mu_local_event first; /* of all that is said of it, the earliest */
+    struct account lists;        /* told, with the time of day for now; untold, no_answer */
+    size_t answered;
+    uint32_t size;    /* of the machine; 0: nobody has said it */
+    bool has_job;     /* somebody has */
+    uint64_t dropped; /* events that somebody has forgotten */
+    struct operator_link link;
+    bool link_has_job;
+};
+
+/* ---- one daemon ---- */
+
+static void look(void *owner, const struct mu_local_message *message)
+{
+    struct search *search = owner;
+    if (message->type == MU_LOCAL_NODE)
+        search->size = message->node.size;
+    if (message->type == MU_LOCAL_JOB && message->job.job == search->subject->job)
+        search->link_has_job = true;
+}
+
+static bool is_about(const struct mu_local_event *event, const struct why_subject *subject)
+{
+    if (subject->is_node)
+        return event->subject == MU_SUBJECT_NODE && event->node == subject->node;
+    return event->subject == MU_SUBJECT_PROCESS && event->job == subject->job &&
+           event->rank == subject->rank;
+}
+
+/* When it was first seen, on the clock of this host: the daemon is here, and knows how old the news
+ * was. */
+static uint64_t seen_ns(const struct mu_local_event *event)
+{
+    return event->learned_ns > event->age_ns ? event->learned_ns - event->age_ns : 0;
+}
+
+static void take(struct search *search, const struct mu_local_event *event)
+{
+    account_add_told(&search->lists, search->link.slot, event->hops, event->learned_ns);
+    if (search->found && seen_ns(event) >= seen_ns(&search->first))
+        return;
+    search->first = *event;
+    search->found = true;
+}
+
+/* False: 'why' of the link says why it cannot be told what this daemon knows. */
+static bool ask(struct search *search, bool *knows)
+{
+    struct operator_link *link = &search->link;
+    struct mu_local_message message = {.type = MU_LOCAL_WATCH};
+    search->link_has_job = false;
+    if (!operator_status(link, look, search) || !operator_say(link, &message))
+        return false;
+    bool is_first = true;
+    while (operator_hear(link, &message, OPERATOR_TIMEOUT_MS)) {
+        switch (message.type) {
+        case MU_LOCAL_EVENT:
+            if (is_first && message.event.serial - 1 > search->dropped)
+                search->dropped = message.event.serial - 1;
+            is_first = false;
+            if (!*knows && is_about(&message.event, search->subject)) {
+                take(search, &message.event);
+                *knows = true;
+            }
+            break;
+        case MU_LOCAL_LOST:
+            break; /* goes on with the oldest that is kept */
+        case MU_LOCAL_CAUGHT_UP:
+            return true;
+        default:
+            return operator_unexpected(link, &message);
+        }
+    }
+    return false;
+}
+
+static void ask_one(struct search *search, const struct operator_daemon *daemon)
+{
+    bool knows = false;
+    bool answers = operator_open(&search->link, daemon) && ask(search, &knows);
+    operator_close(&search->link);
+    search->answered += answers;
+    search->has_job = search->has_job || (answers && search->link_has_job);
+    /* Who does not host the job is not told of its processes. */
+    bool should_know = search->subject->is_node || search->link_has_job;
+    if (!answers && !knows)
+        account_list_add(&search->lists.no_answer, daemon->slot);
+    else if (!knows && should_know)
+        account_list_add(&search->lists.untold, daemon->slot);
+}
+
+/* ---- all of them ---- */
+
+static void explain(const struct search *search, const struct operator_found *found,
+                    char text[WHY_TEXT_MAX])
+{
+    const struct why_subject *subject = search->subject;
+    uint64_t machine = found->daemons[0].machine;
+    size_t used = 0;
+    if (search->answered == 0) {
+        snprintf(text, WHY_TEXT_MAX,
+                 "no other daemon of machine %016" PRIx64 " on this host answers; of a job that is "
+                 "over, --report FILE tells what 'muster run --report FILE' wrote",
+                 machine);
+        return;
+    }
+    if (subject->is_node && subject->node >= search->size) {
+        snprintf(text, WHY_TEXT_MAX, "machine %016" PRIx64 " has no node %u: its last one is %u",
+                 machine, subject->node, search->size - 1);
+        return;
+    }
+    if (!subject->is_node && !search->has_job)
+        used += (size_t)snprintf(text, WHY_TEXT_MAX,
+                                 "no daemon of machine %016" PRIx64 " on this host has job %u",
+                                 machine, subject->job);
+    else if (!subject->is_node)
+        used += (size_t)snprintf(text, WHY_TEXT_MAX,
+                                 "process %u of job %u of machine %016" PRIx64
+                                 " is not known to have ended by %zu daemon%s on this host",
+                                 subject->rank, subject->job, machine, search->answered,
+                                 search->answered == 1 ? "" : "s");
+    else
+        used += (size_t)snprintf(text, WHY_TEXT_MAX,
+                                 "node %u of machine %016" PRIx64
+                                 " is not known to be dead by %zu daemon%s on this host",
+                                 subject->node, machine, search->answered,
+                                 search->answered == 1 ? "" : "s");
+    if (search->dropped > 0)
+        used += (size_t)snprintf(text + used, WHY_TEXT_MAX - used,
+                                 ", which have forgotten their first %" PRIu64 " events",
+                                 search->dropped);
+    snprintf(text + used, WHY_TEXT_MAX - used,
+             " ('muster status' shows nodes and jobs; of a job that is over, --report FILE tells "
+             "what 'muster run --report FILE' wrote)");
+}
+
+/* Nobody expects the dead to know. */
+static void leave_out(struct account_list *list, mu_slot node)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i] != node)
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+}
+
+bool why_live(const struct operator_found *found, const struct why_subject *subject,
+              struct account *account, char text[WHY_TEXT_MAX])
+{
+    struct search search = {.subject = subject};
+    for (size_t i = 0; i < found->count; i++) {
+        bool itself = subject->is_node && found->daemons[i].slot == subject->node;
+        if (!itself) /* it may be stopped or cut off, and what it says does not count */
+            ask_one(&search, &found->daemons[i]);
+    }
+    if (!search.found) {
+        explain(&search, found, text);
+        account_free(&search.lists);
+        return false;
+    }
+    account_of_event(account, &search.first);
+    account->told = search.lists.told;
+    account->told_count = search.lists.told_count;
+    account->untold = search.lists.untold;
+    account->no_answer = search.lists.no_answer;
+    for (size_t i = 0; i < account->told_count; i++)
+        account->told[i].after_ns -= seen_ns(&search.first);
+    account_sort_told(account);
+    if (account->cause == MU_CAUSE_NODE_LOST) {
+        leave_out(&account->untold, account->node);
+        leave_out(&account->no_answer, account->node);
+    }
+    return true;
+}

@@ -1,0 +1,294 @@
+#!/bin/bash
+# why, set and cut, with real machines: nodes that are stopped, killed and cut off, and who says what of it.
+set -u
+. "$MUSTER_SOURCE/tests/system/by_hand.sh"
+
+# muster ARGUMENTS...: leaves its output in out and err, and the exit code in $code
+muster() {
+    "$MUSTER" "$@" >out 2>err
+    code=$?
+}
+show() { head -12 out err | cut -c 1-2000 | sed 's/^/    /'; }
+
+# refuses CODE TEXT... -- ARGUMENTS...: nothing on stdout, one line on stderr that has every TEXT
+refuses() {
+    local expected=$1 texts=() text
+    shift
+    while [ "$1" != -- ]; do texts+=("$1"); shift; done
+    shift
+    muster "$@"
+    [ $code -eq "$expected" ] || { complain "exit $code instead of $expected: muster $*"; show; }
+    [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] || { complain "not exactly one line, on stderr: muster $*"; show; }
+    for text in "${texts[@]}"; do
+        grep -qF -- "$text" err || { complain "stderr does not say '$text': muster $*"; show; }
+    done
+}
+
+# says PATTERN...: exit 0, and each is a line of standard output (-x), as an extended regular expression
+says() {
+    local pattern
+    [ $code -eq 0 ] && [ ! -s err ] || { complain "exit $code instead of 0"; show; }
+    for pattern; do
+        grep -qxE -- "$pattern" out || { complain "no line '$pattern'"; show; }
+    done
+}
+
+# has TEXT...: each stands in the one line of JSON in out
+has() {
+    local text
+    [ $code -eq 0 ] && [ "$(wc -l <out)" -eq 1 ] || { complain "exit $code, or not one line"; show; }
+    for text; do
+        grep -qE -- "$text" out || { complain "no '$text' in the JSON"; show; }
+    done
+}
+
+time=' +\+[0-9]+\.[0-9]{2} ms  ' none=' +' ms='[0-9]+\.[0-9]{2} ms' number='[0-9]+\.[0-9e+-]+'
+
+# A sanitizer makes everything slow: there a stall must not look like a death.  Elsewhere the short times are good for a
+# moment only, since other tests may load the host.
+period=50 timeout=100 timeout_text="100 ms"
+[ "$MUSTER_SANITIZED" = 0 ] || period=200 timeout=1000 timeout_text="1 s"
+run_flags=(--heartbeat "${period}ms,${timeout}ms" --report report)
+
+# ---- words and flags ----
+
+for command in why set cut; do
+    muster $command --help
+    [ $code -eq 0 ] && grep -q "^usage: muster $command " out || complain "$command --help"
+    grep -q /proc/net/unix out || complain "$command --help does not say how a machine is found"
+    refuses 2 "unknown flag '--nope'" -- $command --nope
+done
+refuses 2 "'zz'" "hexadecimal" -- why 1 --machine zz
+refuses 2 "'zz'" "hexadecimal" -- set period=1s timeout=2s --machine zz
+refuses 2 "'zz'" "hexadecimal" -- cut 1 --machine zz
+refuses 2 "missing" JOB.RANK -- why
+for wrong in x 1. .1 1.x 1.2.3 -1.0 16777216 1.4294967296 4294967296.0 99999999999999999999; do
+    [[ $wrong == -* ]] || refuses 2 "'$wrong'" "JOB.RANK" -- why "$wrong"
+done
+refuses 2 "'3'" "not expected" -- why 1 3
+refuses 2 "--report" "--machine" -- why 1 --machine 1 --report file
+refuses 1 "no/such/file: No such file or directory" -- why 1 --report no/such/file
+refuses 2 "neither period=SPAN nor timeout=SPAN" -- set
+refuses 2 "'colour=blue'" -- set colour=blue
+refuses 2 "'period'" -- set period
+refuses 2 "period is '50'" "50ms" -- set period=50
+refuses 2 "timeout is '2parsecs'" -- set period=1ms timeout=2parsecs
+refuses 2 "period is '0ms'" "1ms" -- set period=0ms timeout=100ms
+refuses 2 "period must be at least 1 ms" -- set period=10us timeout=100ms
+refuses 2 "50 ms" "99 ms" "timeout must be at least two periods" -- set period=50ms timeout=99ms
+refuses 2 "timeout must be at most an hour" -- set period=1s timeout=61m
+refuses 2 "'period=2s'" "said before" -- set period=1s period=2s
+refuses 2 "missing" -- cut
+refuses 2 "'two'" -- cut two
+refuses 2 "'16777216'" -- cut 16777216
+echo '{"job":1}' >broken
+refuses 1 "broken:1 " "kind" -- why 1 --report broken
+printf '%s\n' '{"job":1,"kind":"process","rank":2,"node":1,"how":"exit code 9","code":9,"seen_by":1,"told":[],"all_told_ms":null,"untold":[],"pid":7,"verdict":"dead","cause":"exit"}' 'and so on' >broken
+refuses 1 "broken:2 " "no JSON" -- why 1.2 --report broken
+
+if unshare -rn true 2>/dev/null; then
+    for command in "why 1" "set period=1s" "cut 1"; do
+        unshare -rn "$MUSTER" $command >out 2>err
+        code=$?
+        [ $code -eq 1 ] && [ ! -s out ] && grep -qx "muster ${command%% *}: no machine of yours runs on this host" err ||
+            { complain "without a machine: $command: exit $code"; show; }
+    done
+else
+    echo "note: no user namespaces, so a host without a machine is not tried"
+fi
+
+# ---- new times, while it runs ----
+
+# times SLOT: "period/timeout" of a node, in ns
+times() { echo "$(counter ring_period_ns "$1" status)/$(counter ring_timeout_ns "$1" status)"; }
+# all_have PERIOD_MS TIMEOUT_MS: every node has them
+all_have() {
+    local slot
+    "$MUSTER" status --json --machine "$machine" >status
+    for slot in 0 1 2 3; do
+        [ "$(times $slot)" = "${1}000000/${2}000000" ] || { complain "node $slot has $(times $slot) instead of $1/$2 ms"; return; }
+    done
+}
+
+bring_up 2 || exit 1
+other=$machine
+start_job 4 8 || exit 1
+all_have $period $timeout
+muster set period=110ms timeout=2.5s --machine "$machine"
+says "heartbeats every 110 ms, timeout 2\.5 s, at all 4 nodes of machine $machine on this host"
+all_have 110 2500
+muster set --machine "$machine" timeout=3s
+says "heartbeats every 110 ms, timeout 3 s, at all 4 nodes of machine $machine on this host"
+all_have 110 3000
+muster set period=120ms --machine "$machine"
+all_have 120 3000
+refuses 1 "heartbeats every 120 ms, timeout 200 ms: timeout must be at least two periods" -- set timeout=200ms --machine "$machine"
+all_have 120 3000
+muster status --machine "$machine"
+says 'heartbeats every 120 ms, timeout 3 s' ' +node .* dead +heard by' ' +2 +node2 .* 0 +[013], [0-9]+ ms'
+for command in "why 1" "set period=1s" "cut 1"; do
+    refuses 1 "$machine" "$other" --machine -- $command
+done
+
+# ---- nothing is known of the living ----
+
+refuses 1 "node 2 of machine $machine is not known to be dead by 3 daemons" "muster status" "--report FILE" -- why 2 --machine "$machine"
+refuses 1 "machine $machine has no node 4: its last one is 3" -- why 4 --machine "$machine"
+refuses 1 "process 0 of job 1 of machine $machine is not known to have ended by 4 daemons" -- why 1.0 --machine "$machine"
+refuses 1 "no daemon of machine $machine on this host has job 7" -- why 7.0 --machine "$machine"
+refuses 1 "machine $machine has no node 4 on this host" -- cut 4 --machine "$machine"
+
+# known SUBJECT: 'muster why' knows it, and so does every node
+known() { "$MUSTER" why "$1" --json --machine "$machine" 2>/dev/null | grep -qE '"all_told_ms":[0-9]'; }
+reported() { grep -q "$1" report; }
+
+# ---- a process is killed ----
+
+pid=$(pid_of 7)
+kill -KILL "$pid"
+wait_until 30 known 1.7 || complain "the death of process 7 is not known: $("$MUSTER" why 1.7 --machine "$machine" 2>&1)"
+muster why 1.7 --machine "$machine"
+says "process 7 of job 1 on node 3 is dead: killed \(signal 9\)" \
+    "${time}node 3 saw process 7 \(pid $pid\) end: killed \(signal 9\)" \
+    "${time}node [0-3] knew it, the last of 4: $ms after it was seen, over at most [12] hops?"
+muster why 1.7 --json --machine "$machine"
+has '^\{"job":1,"kind":"process","rank":7,"node":3,"how":"killed \(signal 9\)","code":137,"seen_by":3,"told":\[\{' \
+    "\"all_told_ms\":$number,\"untold\":\[\],\"pid\":$pid,\"verdict\":\"dead\",\"cause\":\"exit\"," \
+    '"steps":\[\{"step":"ended","ms":0.0,"text":"node 3 saw '
+
+# ---- a daemon is killed: its kernel refuses to connect ----
+
+kill -KILL "$(of_node 1 status | number pid)"
+wait_until 30 known 1 || complain "the death of node 1 is not known: $("$MUSTER" why 1 --machine "$machine" 2>&1)"
+refused="node 1 is dead: its connection closed and a new one was refused"
+refused_step="${time}node [023]: its connection closed without a goodbye, and a new one was refused: no daemon is there any more"
+muster why 1 --machine "$machine"
+says "$refused" "$refused_step" "${time}node [023] knew it, the last of 3: $ms after it was seen, over at most [012] hops?"
+wait_until 30 known 1.2 || complain "process 2 is not known to be lost"
+muster why 1.2 --machine "$machine"
+says "process 2 of job 1 on node 1 is dead: its node was lost" "${time}its node, 1, was lost" "$refused" "$refused_step"
+
+# ---- a daemon is stopped: silence ----
+
+stopped=$(of_node 2 status | number pid)
+lost=("$(pid_of 4)" "$(pid_of 5)")
+muster set period=${period}ms timeout=${timeout}ms --machine "$machine"
+kill -STOP "$stopped"
+wait_until 30 known 2 || complain "the silence of node 2 is not known: $("$MUSTER" why 2 --machine "$machine" 2>&1)"
+silence=("node 2 is silent: nobody has heard it for [0-9]+ ms"
+    "${time}node 3, its observer, heard it for the last time \(heartbeats every $period ms, timeout $timeout_text\)"
+    "${time}its heartbeat was late, so node 3 suspected it: [0-9]+ probes? to it from here on"
+    "${time}node 0 was asked whether it reaches it: it (tried, and got no answer|did not reply)"
+    "${none}node 0 answered node 3 meanwhile, so node 3 was not cut off"
+    "${none}node 3 was (not late itself|late itself by $ms, which it gave back)"
+    "${time}node 3 declared it dead, $ms after it was late"
+    "${time}node [03] knew it, the last of 2: $ms after it was declared, over at most 1 hop")
+# One that is dead is not waited for.
+muster set period=120ms timeout=3s --machine "$machine"
+says "heartbeats every 120 ms, timeout 3 s, at all 2 nodes of machine $machine on this host"
+muster why 2 --machine "$machine"
+says "${silence[@]}"
+[ "$(wc -l <out)" -eq ${#silence[@]} ] || { complain "more or less than the steps of node 2"; show; }
+mv out live
+proof="\"period_ms\":$period\.0,\"timeout_ms\":$timeout\.0,\"silent_ms\":$number,\"suspect_ms\":$number,\"lag_ms\":$number,\"probes\":[0-9]+,\"vouched_by\":0,\"helpers\":\[\{\"node\":0,\"reach\":\"(none|trying)\"\}\]"
+muster why 2 --json --machine "$machine"
+has '^\{"kind":"node","node":2,"how":"nobody has heard it for [0-9]+ ms","code":255,"seen_by":3,"told":\[\{"node":[03],' \
+    "\"all_told_ms\":$number,\"untold\":\[\],\"verdict\":\"silent\",\"cause\":\"silence\",$proof,\"no_answer\":\[\],\"text\":\"node 2 is silent" \
+    '"steps":\[\{"step":"heard","ms":0.0,.*\{"step":"late",.*\{"step":"helper",.*\{"step":"vouched","ms":null,.*\{"step":"lag","ms":null,.*\{"step":"declared","ms":[1-9].*\{"step":"known","ms":[1-9]'
+muster why 1.4 --json --machine "$machine"
+has '^\{"job":1,"kind":"process","rank":4,"node":2,"how":"its node was lost",' '"cause":"node-lost",' \
+    "\"node_lost\":\{\"kind\":\"node\",\"node\":2,.*$proof"
+"$MUSTER" events --json --machine "$machine" | grep '"event":"node","node":2,' >out
+code=$?
+has "^\{\"event\":\"node\",\"node\":2,\"verdict\":\"silent\",\"cause\":\"silence\",$proof,\"seen_by\":3,"
+
+# The same from the report, while the job still runs, and in the same words.
+wait_until 30 reported '"kind":"node","processes":2,"node":2,' || complain "no line of node 2 in the report: $(cat report)"
+grep '"kind":"node","processes":2,"node":2,' report >out
+code=$?
+has '^\{"job":1,"kind":"node","processes":2,"node":2,' "\"all_told_ms\":$number,\"untold\":\[\],\"ranks\":\[4,5\],\"verdict\":\"silent\",\"cause\":\"silence\",$proof\}$"
+muster why 2 --report report
+says "${silence[@]}"
+cmp -s live out || complain "the report and the machine tell node 2 differently: $(diff live out)"
+grep -q "node 2 (node2) is lost, with its processes 4-5: nobody has heard it for [0-9]* ms; the others go on" run.err ||
+    complain "'muster run' does not say that node 2 is lost: $(cat run.err)"
+
+# It goes on, finds out, and stops what it has; nobody is accused.
+kill -CONT "$stopped"
+for pid in "$stopped" "${lost[@]}"; do
+    wait_until 30 gone "$pid" || complain "process $pid of node 2 goes on after it was declared dead"
+done
+grep -q "the others have declared this node dead; its processes end" run.err || complain "node 2 does not say that it found out"
+"$MUSTER" status --json --machine "$machine" >status
+for slot in 0 3; do
+    [ "$(of_node $slot status | number dead)" -eq 2 ] || complain "node $slot knows other dead nodes than 1 and 2"
+done
+end_job
+[ "$code" -eq 137 ] || complain "exit $code instead of 137: $(cat run.err)"
+
+# ---- from the report, after the job ----
+
+muster why 2 --report report
+says "${silence[@]}"
+muster why 1.5 --report report
+says "process 5 of job 1 on node 2 is silent: its node was lost" "${silence[@]}"
+muster why 1 --report report
+says "node 1 is dead: its .*" "$refused_step"
+muster why 1.3 --report report --json
+has '"cause":"node-lost",' '"node_lost":\{"job":1,"kind":"node","processes":2,"node":1,.*"ranks":\[2,3\],"verdict":"dead","cause":"refused",'
+muster why 1.7 --report report
+says "process 7 of job 1 on node 3 is dead: killed \(signal 9\)" "${time}node 3 saw process 7 \(pid [0-9]+\) end: killed \(signal 9\)"
+refuses 1 "report knows no death of node 0" -- why 0 --report report
+refuses 1 "report knows no death of process 0 of job 1" -- why 1.0 --report report
+refuses 1 "report knows no death of process 7 of job 2" -- why 2.7 --report report
+
+# ---- a node is cut off ----
+
+[ "$MUSTER_SANITIZED" != 0 ] || run_flags=(--heartbeat 50ms,400ms --report report)
+start_job 4 8 || exit 1
+muster cut 2 --heal --machine "$machine"
+[ $code -eq 0 ] && [ ! -s err ] || { complain "healing what is not cut"; show; }
+"$MUSTER" status --json --machine "$machine" >status
+daemon=$(of_node 2 status | number pid)
+lost=("$(pid_of 4)" "$(pid_of 5)")
+muster cut 2 --machine "$machine"
+[ $code -eq 0 ] && [ ! -s out ] && [ ! -s err ] || { complain "cut"; show; }
+wait_until 30 known 2 || complain "the cut of node 2 is not known: $("$MUSTER" why 2 --machine "$machine" 2>&1)"
+muster why 2 --machine "$machine"
+says "node 2 is silent: nobody has heard it for [0-9]+ ms" "${time}node 3 declared it dead, .*" "${time}node [013] knew it, the last of 3: .*"
+muster why 1.5 --machine "$machine"
+says "process 5 of job 1 on node 2 is silent: its node was lost" "${time}node 3 declared it dead, .*"
+wait_until 30 grep -q "node 2 (node2) is lost, with its processes 4-5: " run.err || complain "'muster run' does not say that node 2 is lost"
+
+# It knows nothing of that, accuses nobody, and its processes go on.
+"$MUSTER" status --json --machine "$machine" >status
+of_node 2 status | grep -q '"answers":true,.*"dead":0,"jobs":1,"processes":2,' || complain "node 2 while it is cut off: $(of_node 2 status)"
+[ "$(counter events 2 status)" -eq 0 ] || complain "a node that is cut off tells its processes of others"
+muster status --machine "$machine"
+says ' +2 +node2 .* 0 +lost'
+for pid in "$daemon" "${lost[@]}"; do
+    ! gone "$pid" || complain "process $pid of node 2 has ended while it was cut off"
+done
+muster cut 2 --heal --machine "$machine"
+[ $code -eq 0 ] && [ ! -s out ] && [ ! -s err ] || { complain "heal"; show; }
+for pid in "$daemon" "${lost[@]}"; do
+    wait_until 30 gone "$pid" || complain "process $pid of node 2 goes on after it was healed"
+done
+grep -q "the others have declared this node dead; its processes end" run.err || complain "node 2 does not say that it found out: $(cat run.err)"
+"$MUSTER" status --json --machine "$machine" >status
+for slot in 0 1 3; do
+    [ "$(of_node $slot status | number dead)" -eq 1 ] && [ "$(counter events $slot status)" -eq 3 ] ||
+        complain "node $slot has heard of more than node 2 and its processes: $(of_node $slot status)"
+done
+end_job
+[ "$code" -eq 255 ] || complain "exit $code instead of 255: $(cat run.err)"
+muster why 2 --report report
+says "node 2 is silent: nobody has heard it for [0-9]+ ms" "${time}node 3 declared it dead, .*"
+
+# ---- nothing is left ----
+
+! grep -q "@muster/$(id -u)/$machine/" /proc/net/unix || complain "a socket of the machine is still there"
+machine=$other
+take_down
+[ $failed -eq 0 ] && echo "all as it should be"
+exit $failed
