@@ -231,7 +231,7 @@ end_job
 muster why 2 --report report
 says "${silence[@]}"
 muster why 1.5 --report report
-says "process 5 of job 1 on node 2 is silent: its node was lost" "${silence[@]}"
+says "process 5 of job 1 on node 2 is dead: its node was lost" "${silence[@]}"
 muster why 1 --report report
 says "node 1 is dead: its .*" "$refused_step"
 muster why 1.3 --report report --json
@@ -257,7 +257,7 @@ wait_until 30 known 2 || complain "the cut of node 2 is not known: $("$MUSTER" w
 muster why 2 --machine "$machine"
 says "node 2 is silent: nobody has heard it for [0-9]+ ms" "${time}node 3 declared it dead, .*" "${time}node [013] knew it, the last of 3: .*"
 muster why 1.5 --machine "$machine"
-says "process 5 of job 1 on node 2 is silent: its node was lost" "${time}node 3 declared it dead, .*"
+says "process 5 of job 1 on node 2 is dead: its node was lost" "${time}node 3 declared it dead, .*"
 wait_until 30 grep -q "node 2 (node2) is lost, with its processes 4-5: " run.err || complain "'muster run' does not say that node 2 is lost"
 
 # It knows nothing of that, accuses nobody, and its processes go on.
