@@ -3,8 +3,8 @@
  *
  *     roll FOLDER     writes FOLDER/rank-N, one line with one write() for each thing:
  *                         pid PID node NODE socket NAME
- *                         process RANK dead|left
- *                         node NODE dead
+ *                         process RANK VERDICT          dead, silent, unreachable, left
+ *                         node NODE VERDICT by NODE     who has seen it
  *                         lost COUNT
  *                         over            it has seen FOLDER/over, and ends with exit code 0
  *                         broken TEXT     muster failed: it ends with exit code 9 */
@@ -44,7 +44,7 @@ static void note_event(const struct muster_event *event)
         note("process %u %s", event->rank, muster_verdict_word(event->verdict));
         return;
     case MUSTER_EVENT_NODE:
-        note("node %u %s", event->node, muster_verdict_word(event->verdict));
+        note("node %u %s by %u", event->node, muster_verdict_word(event->verdict), event->seen_by);
         return;
     case MUSTER_EVENT_LOST:
         note("lost %llu", (unsigned long long)event->lost);
