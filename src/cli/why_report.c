@@ -28,6 +28,7 @@ static void make_process(struct account *account, uint32_t rank)
 {
     account->is_node = false;
     account->rank = rank;
+    account->verdict = MU_VERDICT_DEAD;
     account->cause = MU_CAUSE_NODE_LOST;
     snprintf(account->how, sizeof account->how, "its node was lost");
 }
