@@ -23,6 +23,7 @@ int cmd_set(int argc, char **argv);
 int cmd_cut(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_sim_spread(int argc, char **argv);
+int cmd_sim_ring(int argc, char **argv);
 int cmd_sim_check(int argc, char **argv);
 int cmd_sim_explore(int argc, char **argv);
 int cmd_sim_mutants(int argc, char **argv);

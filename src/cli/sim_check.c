@@ -1,6 +1,7 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "sim/check_ring.h"
 #include "sim/check_spread.h"
 #include "sim/mutants.h"
 
@@ -32,16 +33,16 @@ static void print_json(const struct sim_check_result *result)
     output_json(object);
 }
 
-static void print_words(const struct sim_check_result *result, const char *mutant)
+static void print_words(const struct sim_check_result *result, const char *what, const char *mutant)
 {
     printf("%llu runs, %llu crashes, %llu events: %llu violations\n",
            (unsigned long long)result->runs, (unsigned long long)result->crashes,
            (unsigned long long)result->events, (unsigned long long)result->violations);
     if (result->violations > 0)
         printf("first: seed %llu (%u nodes), step %llu: %s is broken: %s\n"
-               "see it: muster sim check spread --nodes %u --seeds %llu --trace%s%s\n",
+               "see it: muster sim check %s --nodes %u --seeds %llu --trace%s%s\n",
                (unsigned long long)result->seed, result->nodes, (unsigned long long)result->step,
-               result->law, result->message, result->nodes, (unsigned long long)result->seed,
+               result->law, result->message, what, result->nodes, (unsigned long long)result->seed,
                mutant == NULL ? "" : " --mutant ", mutant == NULL ? "" : mutant);
 }
 
@@ -59,19 +60,25 @@ int cmd_sim_check(int argc, char **argv)
     };
     const struct command command = {
         "muster sim check",
-        "Small worlds drawn from seeds: crashes in the middle of a broadcast, up to all nodes but\n"
-        "one, half of the time all neighbours of one node; stops, link resets, partitions, "
-        "delays.\n"
-        "Every law is checked in each.  Exit 1 on a violation.",
-        "spread", args, sizeof args / sizeof args[0]};
+        "Small worlds drawn from seeds.  'spread': crashes in the middle of a broadcast, up to "
+        "all\n"
+        "nodes but one, half of the time all neighbours of one node; stops, link resets,\n"
+        "partitions, delays.  'ring': crashes, stops and their end, delays up to the bound, lost,\n"
+        "repeated and recorded datagrams, cuts of pairs and of nodes in one way or both, periods\n"
+        "that change.  Every law is checked in each.  Exit 1 on a violation.",
+        "spread|ring", args, sizeof args / sizeof args[0]};
     const char *what = args_parse(&command, argc, argv);
     if (what == NULL)
-        args_fail(&command, "nothing to check was named; there is: spread");
-    if (strcmp(what, "spread") != 0)
-        args_fail(&command, "'%s' is not something to check; there is: spread", what);
+        args_fail(&command, "nothing to check was named; there are: spread, ring");
+    bool is_ring = strcmp(what, "ring") == 0;
+    if (!is_ring && strcmp(what, "spread") != 0)
+        args_fail(&command, "'%s' is not something to check; there are: spread, ring", what);
     const struct sim_mutant *mutant = NULL;
     if (mutant_name != NULL && (mutant = sim_mutant_find(mutant_name)) == NULL)
         args_fail(&command, "--mutant '%s' is unknown", mutant_name);
+    if (mutant != NULL && mutant->of_ring != is_ring)
+        args_fail(&command, "--mutant '%s' breaks a rule of '%s', not of '%s'", mutant_name,
+                  mutant->of_ring ? "ring" : "spread", what);
 
     struct sim_check check = {.nodes_first = (uint32_t)nodes[0],
                               .nodes_last = (uint32_t)nodes[1],
@@ -84,13 +91,14 @@ int cmd_sim_check(int argc, char **argv)
         args_fail(&command, "--trace needs one seed, but --seeds is %llu:%llu",
                   (unsigned long long)seeds[0], (unsigned long long)seeds[1]);
     if (trace)
-        sim_check_spread_one(&check, seeds[0], output_trace(trace, json), &result);
+        (is_ring ? sim_check_ring_one : sim_check_spread_one)(&check, seeds[0],
+                                                              output_trace(trace, json), &result);
     else
-        sim_check_spread(&check, false, &result);
+        (is_ring ? sim_check_ring : sim_check_spread)(&check, false, &result);
     output_progress_end();
     if (json)
         print_json(&result);
     else
-        print_words(&result, mutant_name);
+        print_words(&result, what, mutant_name);
     return result.violations > 0 ? 1 : 0;
 }

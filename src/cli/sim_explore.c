@@ -82,6 +82,9 @@ int cmd_sim_explore(int argc, char **argv)
     const struct sim_mutant *mutant = NULL;
     if (mutant_name != NULL && (mutant = sim_mutant_find(mutant_name)) == NULL)
         args_fail(&command, "--mutant '%s' is unknown", mutant_name);
+    if (mutant != NULL && mutant->of_ring)
+        args_fail(&command, "--mutant '%s' breaks a rule of 'ring', which is not explored",
+                  mutant_name);
 
     struct explore_options options = {.seconds_max = seconds,
                                       .memory_bytes = memory_gib << 30,

@@ -87,6 +87,18 @@ void mu_ask_one(struct mu_detect *detect, mu_slot subject, uint32_t incarnation,
         ask(detect, helper, subject, incarnation, update);
 }
 
+/* The first helper is the one that answered last, or acknowledges this node's own beats: it lives,
+ * however many die.  The others lie far from each other, and are new ones each time. */
+static mu_slot first_helper(const struct mu_detect *detect, uint64_t turn)
+{
+    mu_slot known = detect->ask.vouched_by != MU_SLOT_NONE ? detect->ask.vouched_by
+                                                           : mu_detect_observer(detect);
+    if (known == MU_SLOT_NONE || mu_dead_is_out(&detect->dead, known) ||
+        mu_detect_distance(detect, known) <= mu_mend_reach(detect))
+        return helper_at(detect, turn);
+    return known;
+}
+
 static bool is_asked(const struct mu_detect *detect, mu_slot slot, int count)
 {
     for (int i = 0; i < count; i++)
@@ -105,7 +117,8 @@ static void ask_helpers(struct mu_detect *detect, mu_slot subject, uint32_t inca
         forget_helpers(detect);
     detect->ask.subject = subject;
     for (int i = 0; i < MU_DETECT_HELPERS; i++) {
-        mu_slot helper = helper_at(detect, turn + i * apart);
+        mu_slot helper =
+            i == 0 && !decides ? first_helper(detect, turn) : helper_at(detect, turn + i * apart);
         if (helper != MU_SLOT_NONE && is_asked(detect, helper, i))
             helper = helper_at(detect, turn + i * (apart + 1));
         if (helper != MU_SLOT_NONE && is_asked(detect, helper, i))
@@ -186,12 +199,17 @@ void mu_ask_vouch(struct mu_detect *detect, const struct mu_beat *beat)
     of->doubt = false;
 }
 
+bool mu_ask_is_answered_since(const struct mu_detect *detect, uint64_t since_ns)
+{
+    return detect->ask.vouched_by != MU_SLOT_NONE &&
+           detect->ask.vouch_ns >= mu_max_ns(since_ns, detect->ask.sure_ns);
+}
+
 bool mu_ask_is_vouched(const struct mu_detect *detect, uint64_t since_ns)
 {
     if (mu_detect_is_broken(detect, MU_DETECT_BROKEN_DOUBT))
         return true;
-    if (detect->ask.vouched_by != MU_SLOT_NONE &&
-        detect->ask.vouch_ns >= mu_max_ns(since_ns, detect->ask.sure_ns))
+    if (mu_ask_is_answered_since(detect, since_ns))
         return true;
     return detect->alone_declares && mu_ask_is_on(detect) && helper_at(detect, 0) == MU_SLOT_NONE;
 }
@@ -203,11 +221,11 @@ static void on_heard(struct mu_detect *detect, const struct mu_beat *beat,
     if (watch == NULL && mu_mend_is_suspect(detect, beat->subject)) {
         /* It lives, so nobody beyond it is this node's concern. */
         watch = mu_mend_found(detect, beat->subject, beat->subject_incarnation, update);
-        watch->contact_ns = beat->stamp_ns;
+        if (watch != NULL)
+            watch->contact_ns = beat->stamp_ns;
     }
-    if (watch == NULL)
-        return;
-    mu_observe_said(detect, watch, beat->acked_ns, false, update);
+    if (watch != NULL)
+        mu_observe_said(detect, watch, beat->acked_ns, false, update);
     mu_observe_settle(detect, update);
     if (beat->subject == detect->ring[MU_RING_NEAREST].slot)
         mu_part_on_heard(detect, beat, update);

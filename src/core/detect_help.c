@@ -126,7 +126,8 @@ static void hold(struct mu_detect *detect, struct mu_taken *taken, const struct 
     bool goes_on = is_active(detect, taken) && taken->period_ns == beat->period_ns &&
                    taken->timeout_ns == beat->timeout_ns;
     taken->asker_nonce = beat->nonce;
-    taken->until_ns = detect->now_ns + beat->timeout_ns;
+    taken->until_ns = detect->now_ns +
+                      MU_DETECT_TAKE_SLACKS * mu_detect_slack_ns(beat->period_ns, beat->timeout_ns);
     reply(detect, beat, MU_REACH_TAKEN, update);
     if (goes_on)
         return;

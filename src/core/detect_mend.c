@@ -62,14 +62,31 @@ static void cut(struct mu_detect *detect, uint32_t distance)
     start_clock(detect, mend->spans - 1);
 }
 
+/* Is the one that was found a suspect itself by now? */
+static bool is_found_suspect(const struct mu_detect *detect)
+{
+    const struct mu_watch *found = &detect->ring[MU_RING_MENDED];
+    return found->slot != MU_SLOT_NONE && mu_mend_is_suspect(detect, found->slot);
+}
+
 struct mu_watch *mu_mend_found(struct mu_detect *detect, mu_slot slot, uint32_t incarnation,
                                struct mu_detect_update *update)
 {
     struct mu_watch *watch = &detect->ring[MU_RING_MENDED];
-    cut(detect, mu_detect_distance(detect, slot));
+    uint32_t distance = mu_detect_distance(detect, slot);
+    bool is_behind = is_found_suspect(detect) && distance > mu_detect_distance(detect, watch->slot);
+    cut(detect, distance);
+    if (is_behind)
+        return NULL;
     mu_observe_end(detect, watch, update);
     mu_observe_begin(detect, watch, slot, incarnation, update);
     return watch;
+}
+
+void mu_mend_heard_again(struct mu_detect *detect)
+{
+    if (is_found_suspect(detect))
+        cut(detect, mu_detect_distance(detect, detect->ring[MU_RING_MENDED].slot));
 }
 
 void mu_mend_trim(struct mu_detect *detect, uint32_t distance)
@@ -89,8 +106,11 @@ void mu_mend_trim(struct mu_detect *detect, uint32_t distance)
 
 void mu_mend_resume(struct mu_detect *detect)
 {
-    if (detect->mend.spans > 0)
-        detect->mend.batch_ns = detect->now_ns;
+    bool never = mu_detect_is_broken(detect, MU_DETECT_BROKEN_SEQUENTIAL);
+    if (detect->mend.spans == 0)
+        return;
+    detect->mend.batches = 0;
+    detect->mend.batch_ns = never ? MU_NEVER : detect->now_ns;
 }
 
 void mu_mend_give_back(struct mu_detect *detect, uint64_t lag_ns)
@@ -102,16 +122,26 @@ void mu_mend_give_back(struct mu_detect *detect, uint64_t lag_ns)
 
 /* ---- batches ---- */
 
-/* The nearest node, which is silent, is the first suspect; its deadline is that of its watch. */
-static void begin(struct mu_detect *detect)
+/* More suspects, up to this distance.  When all spans are in use, the last ones share a deadline:
+ * the latest. */
+static void extend(struct mu_detect *detect, uint32_t distance)
 {
-    bool alone = mu_detect_is_broken(detect, MU_DETECT_BROKEN_SEQUENTIAL);
-    detect->mend.spans = 1;
-    detect->mend.reach[0] = mu_detect_distance(detect, detect->nearest);
-    detect->mend.probed_ns[0] = MU_NEVER;
-    detect->mend.swept = detect->mend.reach[0];
-    detect->mend.batches = 0;
-    detect->mend.batch_ns = alone ? MU_NEVER : detect->now_ns;
+    struct mu_mend *mend = &detect->mend;
+    if (mend->spans < MU_DETECT_SPANS)
+        mend->spans++;
+    mend->reach[mend->spans - 1] = distance;
+    mend->probed_ns[mend->spans - 1] = MU_NEVER;
+}
+
+/* Who is observed and silent is a suspect; its deadline is that of its watch. */
+static void suspect(struct mu_detect *detect, const struct mu_watch *watch)
+{
+    uint32_t distance = mu_detect_distance(detect, watch->slot);
+    bool swept = detect->mend.spans == 0 || detect->mend.swept == mu_mend_reach(detect);
+    extend(detect, distance);
+    if (swept)
+        detect->mend.swept = distance;
+    mu_mend_resume(detect);
 }
 
 /* So many batches reach everybody. */
@@ -143,11 +173,7 @@ static void next_batch(struct mu_detect *detect)
         return;
     }
     uint64_t length = 1ull << (mend->batches < 31 ? mend->batches : 31);
-    uint64_t end = mu_min_ns(distance + length - 1, detect->size - 1);
-    if (mend->spans < MU_DETECT_SPANS)
-        mend->spans++; /* else the last ones share the latest deadline */
-    mend->reach[mend->spans - 1] = (uint32_t)end;
-    mend->probed_ns[mend->spans - 1] = MU_NEVER;
+    extend(detect, (uint32_t)mu_min_ns(distance + length - 1, detect->size - 1));
     mend->batches++;
     mend->batch_ns = detect->now_ns + batch_spacing_ns(detect);
 }
@@ -179,30 +205,37 @@ static void sweep(struct mu_detect *detect, struct mu_detect_update *update)
     uint32_t end = sweep_end(detect);
     while (mend->swept < end && mu_detect_room(update) >= ROOM_KEPT + 2) {
         mu_slot slot = mu_detect_slot_at(detect, ++mend->swept);
-        if (slot == detect->ring[MU_RING_NEAREST].slot || mu_dead_is_out(&detect->dead, slot))
-            continue;
+        if (mu_observe_is_watched(detect, slot) || mu_dead_is_out(&detect->dead, slot))
+            continue; /* each round asks those by itself */
         mu_ask_probe(detect, slot, 0, update);
         /* The nearest suspect has helpers of its own.  The others: after a chance to answer. */
         if (slot != detect->nearest && mu_mend_probed_ns(detect, slot) != MU_NEVER)
             mu_ask_one(detect, slot, 0, detect->ask.rounds + mend->swept, update);
     }
     for (uint32_t i = 0; i < mend->spans && mend->reach[i] <= mend->swept; i++)
-        if (i > 0 || detect->nearest != detect->ring[MU_RING_NEAREST].slot)
-            start_clock(detect, i);
+        start_clock(detect, i);
+}
+
+/* May the search go on: has nobody been found, or is that one silent, too? */
+static bool is_searching(const struct mu_detect *detect)
+{
+    return detect->ring[MU_RING_MENDED].slot == MU_SLOT_NONE || is_found_suspect(detect);
 }
 
 void mu_mend_on_timeout(struct mu_detect *detect, struct mu_detect_update *update)
 {
     const struct mu_watch *nearest = &detect->ring[MU_RING_NEAREST];
+    const struct mu_watch *found = &detect->ring[MU_RING_MENDED];
     if (!mu_ask_is_on(detect))
         return;
     if (detect->mend.spans == 0 && nearest->slot != MU_SLOT_NONE &&
         mu_watch_silent_ns(nearest) <= detect->now_ns)
-        begin(detect);
+        suspect(detect, nearest);
     if (detect->mend.spans == 0)
         return;
-    if (detect->mend.batch_ns <= detect->now_ns &&
-        detect->ring[MU_RING_MENDED].slot == MU_SLOT_NONE)
+    if (!is_searching(detect) && mu_watch_silent_ns(found) <= detect->now_ns)
+        suspect(detect, found);
+    if (detect->mend.batch_ns <= detect->now_ns && is_searching(detect))
         next_batch(detect);
     sweep(detect, update);
 }
@@ -214,5 +247,7 @@ uint64_t mu_mend_deadline_ns(const struct mu_detect *detect)
         return nearest->slot == MU_SLOT_NONE ? MU_NEVER : mu_watch_silent_ns(nearest);
     if (is_sweeping(detect))
         return detect->now_ns;
-    return detect->ring[MU_RING_MENDED].slot == MU_SLOT_NONE ? detect->mend.batch_ns : MU_NEVER;
+    if (!is_searching(detect))
+        return mu_watch_silent_ns(&detect->ring[MU_RING_MENDED]);
+    return detect->mend.batch_ns;
 }

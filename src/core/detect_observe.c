@@ -37,6 +37,8 @@ static void ask_anew(struct mu_detect *detect, struct mu_watch *watch,
 {
     watch->asked_nonce = ++detect->nonce;
     watch->fresh_ns = detect->now_ns;
+    if (watch->force_nonce >= watch->times_nonce)
+        watch->force_nonce = watch->asked_nonce;
     send_watch(detect, watch, update);
 }
 
@@ -51,6 +53,8 @@ void mu_observe_begin(struct mu_detect *detect, struct mu_watch *watch, mu_slot 
         .slot = slot,
         .incarnation = incarnation,
         .nonce = detect->nonce + 1,
+        .force_nonce = detect->nonce + 1,
+        .times_nonce = detect->nonce + 1,
         .contact_ns = mu_max_ns(detect->now_ns, from_ns),
         .heard_ns = mu_max_ns(detect->now_ns, from_ns),
         .period_ns = detect->period_ns,
@@ -76,9 +80,13 @@ void mu_observe_on_set(struct mu_detect *detect, uint64_t before_ns,
 {
     if (mu_ask_is_on(detect))
         detect->ask.timeout_ns = mu_max_ns(mu_ask_timeout_ns(detect), before_ns);
-    for (int i = 0; i < MU_RING_WATCHES; i++)
-        if (detect->ring[i].slot != MU_SLOT_NONE)
-            ask_anew(detect, &detect->ring[i], update);
+    for (int i = 0; i < MU_RING_WATCHES; i++) {
+        struct mu_watch *watch = &detect->ring[i];
+        if (watch->slot == MU_SLOT_NONE)
+            continue;
+        watch->times_nonce = detect->nonce + 1;
+        ask_anew(detect, watch, update);
+    }
 }
 
 /* ---- signs of life ---- */
@@ -88,12 +96,13 @@ static void relieve(struct mu_detect *detect, bool is_news, struct mu_detect_upd
 {
     struct mu_watch *watch = &detect->ring[MU_RING_NEAREST];
     bool is_late = mu_watch_late_ns(watch) <= detect->now_ns;
-    if (!is_late && mu_part_mended(detect, update))
-        ask_anew(detect, watch, update); /* after so long it may have dropped this observer */
     if (!is_late || is_news)
         mu_mend_stop(detect, update);
-    if (!is_late)
-        mu_ask_end(detect);
+    if (is_late)
+        return;
+    if (mu_part_mended(detect, update)) /* without answers, it may have dropped this observer */
+        ask_anew(detect, watch, update);
+    mu_ask_end(detect);
 }
 
 void mu_observe_said(struct mu_detect *detect, struct mu_watch *watch, uint64_t clock_ns, bool both,
@@ -116,17 +125,20 @@ void mu_observe_said(struct mu_detect *detect, struct mu_watch *watch, uint64_t 
         watch->said_ns = clock_ns;
     if (watch == &detect->ring[MU_RING_NEAREST] && mu_ask_is_on(detect))
         relieve(detect, is_news, update);
+    else if (is_news)
+        mu_mend_heard_again(detect);
 }
 
 /* Does the beat say that its sender hears us?  The first one of a watch does.  Where round trips
- * are long, acknowledgements are as late. */
+ * are long, or we were late ourselves, acknowledgements are as late. */
 static bool returns_acks(const struct mu_watch *watch, const struct mu_beat *beat, bool is_first)
 {
     if (is_first || beat->acked_ns == 0)
         return is_first;
     uint64_t slack_ns = mu_detect_slack_ns(watch->period_ns, watch->timeout_ns);
-    return beat->stamp_ns - beat->acked_ns <=
-           mu_max_ns(watch->timeout_ns - slack_ns, watch->round_trip_ns + 2 * watch->period_ns);
+    uint64_t behind_ns =
+        mu_max_ns(watch->timeout_ns - slack_ns, watch->round_trip_ns + 2 * watch->period_ns);
+    return beat->stamp_ns - beat->acked_ns <= behind_ns + watch->lag_ns;
 }
 
 static void acknowledge(struct mu_detect *detect, const struct mu_beat *beat,
@@ -136,6 +148,20 @@ static void acknowledge(struct mu_detect *detect, const struct mu_beat *beat,
         mu_detect_send(detect, MU_BEAT_ACK, beat->from, beat->from_incarnation, update);
     ack->nonce = beat->nonce;
     ack->stamp_ns = beat->stamp_ns;
+}
+
+/* Which WATCH does it know?  It may have missed one, or be one behind. */
+static void take_times(struct mu_detect *detect, struct mu_watch *watch, uint64_t nonce)
+{
+    uint64_t newest = mu_max_ns(watch->nonce, watch->asked_nonce);
+    watch->nonce = mu_max_ns(watch->nonce, nonce);
+    if (nonce == watch->asked_nonce)
+        watch->asked_nonce = 0;
+    if (nonce < watch->times_nonce)
+        return;
+    watch->force_nonce = newest;
+    watch->period_ns = detect->period_ns;
+    watch->timeout_ns = detect->timeout_ns;
 }
 
 void mu_observe_on_beat(struct mu_detect *detect, const struct mu_beat *beat,
@@ -157,24 +183,20 @@ void mu_observe_on_beat(struct mu_detect *detect, const struct mu_beat *beat,
         mu_detect_drop(detect);
         return;
     }
-    acknowledge(detect, beat, update);
-    watch->nonce = mu_max_ns(watch->nonce, beat->nonce); /* the one that it has from now on */
-    if (is_first) {
-        watch->asked_nonce = 0;
-        watch->period_ns = detect->period_ns;
-        watch->timeout_ns = detect->timeout_ns;
-    }
+    take_times(detect, watch, beat->nonce);
+    if (beat->nonce <= watch->force_nonce) /* else it counts on other times, and gets no lease */
+        acknowledge(detect, beat, update);
     watch->incarnation = beat->from_incarnation;
     watch->stamp_ns = beat->stamp_ns;
     watch->fresh_ns = detect->now_ns;
     mu_observe_said(detect, watch, beat->stamp_ns, returns_acks(watch, beat, is_first), update);
 }
 
-/* It answers, but no beat has come for long: perhaps it has forgotten the watch.  A WATCH that may
- * still be on its way is not replaced. */
+/* It answers, but for a timeout no beat has come: it may have forgotten the watch.  A WATCH that
+ * may still be on its way is not replaced. */
 static void renew(struct mu_detect *detect, struct mu_watch *watch, struct mu_detect_update *update)
 {
-    if (mu_since_ns(detect->now_ns, watch->fresh_ns) > 2 * watch->timeout_ns)
+    if (mu_since_ns(detect->now_ns, watch->fresh_ns) > watch->timeout_ns)
         ask_anew(detect, watch, update);
 }
 
@@ -184,8 +206,9 @@ void mu_observe_answered(struct mu_detect *detect, const struct mu_beat *beat,
     struct mu_watch *watch = mu_observe_find(detect, beat->from);
     if (watch == NULL && mu_mend_is_suspect(detect, beat->from)) {
         watch = mu_mend_found(detect, beat->from, beat->from_incarnation, update);
-        mu_observe_said(detect, watch, beat->type == MU_BEAT_ANSWER ? beat->acked_ns : 1, true,
-                        update);
+        if (watch != NULL)
+            mu_observe_said(detect, watch, beat->type == MU_BEAT_ANSWER ? beat->acked_ns : 1, true,
+                            update);
         mu_observe_settle(detect, update);
         return;
     }
@@ -230,17 +253,13 @@ static void drop_if_out(struct mu_detect *detect, struct mu_watch *watch)
         mu_mend_resume(detect);
 }
 
-static void observe_nearest(struct mu_detect *detect, struct mu_detect_update *update)
+/* Who was found while the ring mended is observed for good. */
+static void promote(struct mu_detect *detect)
 {
-    struct mu_watch *nearest = &detect->ring[MU_RING_NEAREST];
-    struct mu_watch *mended = &detect->ring[MU_RING_MENDED];
-    if (mended->slot == MU_SLOT_NONE) {
-        mu_observe_begin(detect, nearest, detect->nearest, 0, update);
-    } else {
-        *nearest = *mended;
-        *mended = (struct mu_watch){.slot = MU_SLOT_NONE};
-    }
-    assert(nearest->slot == detect->nearest);
+    struct mu_watch *found = &detect->ring[MU_RING_MENDED];
+    detect->ring[MU_RING_NEAREST] = *found;
+    *found = (struct mu_watch){.slot = MU_SLOT_NONE};
+    mu_mend_resume(detect); /* if it is silent as well */
 }
 
 void mu_observe_settle(struct mu_detect *detect, struct mu_detect_update *update)
@@ -256,10 +275,12 @@ void mu_observe_settle(struct mu_detect *detect, struct mu_detect_update *update
         return;
     }
     mu_mend_trim(detect, mu_detect_distance(detect, detect->nearest));
+    if (nearest->slot == MU_SLOT_NONE && detect->ring[MU_RING_MENDED].slot == detect->nearest)
+        promote(detect);
     if (detect->mend.spans > 0)
         return; /* suspects lie between */
     if (nearest->slot == MU_SLOT_NONE)
-        observe_nearest(detect, update);
+        mu_observe_begin(detect, nearest, detect->nearest, 0, update);
     if (mu_ask_is_on(detect) && mu_watch_late_ns(nearest) > detect->now_ns)
         mu_ask_end(detect);
 }
@@ -290,11 +311,11 @@ static void resend_watches(struct mu_detect *detect, struct mu_detect_update *up
 
 void mu_observe_on_timeout(struct mu_detect *detect, struct mu_detect_update *update)
 {
-    resend_watches(detect, update);
     mu_verdict_on_timeout(detect, update);
     mu_part_on_timeout(detect, update);
     if (detect->fenced)
         return;
+    resend_watches(detect, update);
     mu_ask_on_timeout(detect, update);
     mu_mend_on_timeout(detect, update);
 }

@@ -1,11 +1,18 @@
 /* Unreachable: others hear the node, its observer does not (N9). */
 #include "core/detect_ring_state.h"
 
-enum { LEAVING_TIMEOUTS = 3 /* the helper's last word, then the lease that it granted */ };
-
 void mu_part_clear(struct mu_detect *detect)
 {
     detect->part = (struct mu_part){.taker = MU_SLOT_NONE};
+}
+
+/* A TAKE that has left holds for two slacks, and lets the helper grant a lease that runs for a
+ * slack less than a timeout.  Three slacks are for its way. */
+uint64_t mu_part_lease_over_ns(const struct mu_detect *detect)
+{
+    if (detect->part.take_ns == 0)
+        return 0;
+    return detect->part.take_ns + 2 * detect->timeout_ns - detect->period_ns;
 }
 
 static struct mu_watch *subject_of(struct mu_detect *detect)
@@ -56,13 +63,18 @@ void mu_part_on_taken(struct mu_detect *detect, const struct mu_beat *beat)
         detect->part.taken_ns = detect->now_ns;
 }
 
-/* The helper stops when nobody renews. */
+/* The helper stops when nobody renews: also when nothing is heard of the node any more, so that its
+ * lease is soon over. */
 void mu_part_renew(struct mu_detect *detect, struct mu_detect_update *update)
 {
     struct mu_part *part = &detect->part;
+    const struct mu_watch *watch = subject_of(detect);
+    uint64_t slack_ns = mu_detect_slack_ns(watch->period_ns, watch->timeout_ns);
+    bool lives =
+        watch->heard_ns + watch->lag_ns + MU_DETECT_TAKE_SLACKS * slack_ns >= detect->now_ns;
     if (part->phase != MU_PART_REPORTED && part->phase != MU_PART_DECIDING)
         return;
-    if (has_taker(detect))
+    if (has_taker(detect) && lives)
         take(detect, update);
     else if (part->taker != MU_SLOT_NONE && mu_dead_is_out(&detect->dead, part->taker))
         part->taker = MU_SLOT_NONE;
@@ -95,13 +107,14 @@ bool mu_part_mended(struct mu_detect *detect, struct mu_detect_update *update)
     return true;
 }
 
-/* For a timeout nothing has said that both hear each other; but since it was late, a helper has
- * heard it, or beats have come that say that it does not hear us. */
+/* For a timeout nothing has said that both hear each other; but just now, and since it was late, a
+ * helper has heard it, or a beat has come that says that it does not hear us. */
 static bool is_parted(const struct mu_detect *detect, const struct mu_watch *watch)
 {
+    uint64_t heard_ns = watch->heard_ns + watch->lag_ns;
+    uint64_t slack_ns = mu_detect_slack_ns(watch->period_ns, watch->timeout_ns);
     return watch->contact_ns + watch->lag_ns + watch->timeout_ns <= detect->now_ns &&
-           watch->heard_ns + watch->lag_ns >= mu_watch_late_ns(watch) &&
-           mu_watch_silent_ns(watch) > detect->now_ns &&
+           heard_ns >= mu_watch_late_ns(watch) && heard_ns + slack_ns >= detect->now_ns &&
            mu_ask_is_vouched(detect, mu_watch_late_ns(watch));
 }
 
@@ -130,8 +143,7 @@ static void decide(struct mu_detect *detect, struct mu_detect_update *update)
         begin_decision(detect);
     } else if (reach_other < reach_me || other > detect->self) {
         part->phase = MU_PART_LEAVING;
-        part->step_ns = part->take_ns == 0 ? detect->now_ns
-                                           : part->take_ns + LEAVING_TIMEOUTS * detect->timeout_ns;
+        part->step_ns = mu_max_ns(detect->now_ns, mu_part_lease_over_ns(detect));
     } else {
         mu_verdict_declare(detect, detect->self, MU_DETECT_UNREACHABLE, update);
     }

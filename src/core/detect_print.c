@@ -3,7 +3,12 @@
 
 #include <string.h>
 
-/* Parts consist of whole words without holes, and what is not in use is zero. */
+/* Parts consist of whole words without holes that a copy could fill, and what is not in use is
+ * zero. */
+_Static_assert(sizeof(struct mu_watch) == 128 && sizeof(struct mu_watcher) == 64 &&
+                   sizeof(struct mu_part) == 40 && sizeof(struct mu_taken) == 72,
+               "a part has changed: does it have holes?");
+
 static void add_words(struct mu_fingerprint *print, const void *part, size_t bytes)
 {
     const uint8_t *at = part;
@@ -11,6 +16,17 @@ static void add_words(struct mu_fingerprint *print, const void *part, size_t byt
         uint64_t word;
         memcpy(&word, at + i, sizeof word);
         mu_fingerprint_add(print, word);
+    }
+}
+
+static void print_mend(const struct mu_mend *mend, struct mu_fingerprint *print)
+{
+    mu_fingerprint_add(print, (uint64_t)mend->spans << 32 | mend->batches);
+    mu_fingerprint_add(print, mend->swept);
+    mu_fingerprint_add(print, mend->batch_ns);
+    for (uint32_t i = 0; i < mend->spans; i++) {
+        mu_fingerprint_add(print, mend->reach[i]);
+        mu_fingerprint_add(print, mend->probed_ns[i]);
     }
 }
 
@@ -23,7 +39,7 @@ void mu_detect_fingerprint(const struct mu_detect *detect, struct mu_fingerprint
     add_words(print, detect->ring, sizeof detect->ring);
     add_words(print, detect->watchers, sizeof detect->watchers);
     add_words(print, &detect->ask, sizeof detect->ask);
-    add_words(print, &detect->mend, sizeof detect->mend);
+    print_mend(&detect->mend, print);
     add_words(print, &detect->part, sizeof detect->part);
     add_words(print, detect->taken, sizeof detect->taken);
     for (uint32_t i = 0; i < detect->dead.count; i++)

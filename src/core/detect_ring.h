@@ -175,7 +175,8 @@ struct mu_detect_counts {
 };
 const struct mu_detect_counts *mu_detect_counts(const struct mu_detect *detect);
 
-/* Whom it observes now, and who observes it (the watcher that acknowledged last); MU_SLOT_NONE. */
+/* Whom it observes now, and who observes it: of those that acknowledge, the first one onward or a
+ * helper in its place.  MU_SLOT_NONE: nobody. */
 mu_slot mu_detect_observes(const struct mu_detect *detect);
 mu_slot mu_detect_observer(const struct mu_detect *detect);
 

@@ -10,6 +10,7 @@ enum {
     MU_DETECT_SPANS = 8,       /* of suspects with a deadline of their own; more share one */
     MU_DETECT_SLACKS = 4,      /* in (timeout - period) */
     MU_DETECT_LAG_PART = 8,    /* of (timeout - period): more than that is lag */
+    MU_DETECT_TAKE_SLACKS = 2, /* that a TAKE holds, and that signs of life hold for one */
     MU_DETECT_PATIENCE = 5,    /* timeouts until a state that nobody mends is ended */
     MU_DETECT_DOUBT_REACH = 64 /* nearest suspects that are probed by one who doubts itself */
 };
@@ -40,6 +41,8 @@ struct mu_watch {
     uint32_t incarnation;   /* 0: not heard yet */
     uint64_t nonce;         /* beats count with this one, and up to asked_nonce */
     uint64_t asked_nonce;   /* of the last WATCH, if no beat has returned it yet; else 0 */
+    uint64_t force_nonce;   /* up to this one, WATCHes said the times that are in force ... */
+    uint64_t times_nonce;   /* ... and from this one on, those that are set now */
     uint64_t resend_ns;     /* when that WATCH goes out again */
     uint64_t fresh_ns;      /* when the last beat came, or a new WATCH went out */
     uint64_t stamp_ns;      /* of the newest beat, on its clock */
@@ -267,6 +270,11 @@ void mu_observe_init(struct mu_detect *detect);
 /* The ring watch of a slot, or NULL. */
 struct mu_watch *mu_observe_find(struct mu_detect *detect, mu_slot slot);
 
+static inline bool mu_observe_is_watched(const struct mu_detect *detect, mu_slot slot)
+{
+    return detect->ring[MU_RING_NEAREST].slot == slot || detect->ring[MU_RING_MENDED].slot == slot;
+}
+
 /* Begins to observe, with a WATCH.  Signs of life are for the caller to note. */
 void mu_observe_begin(struct mu_detect *detect, struct mu_watch *watch, mu_slot slot,
                       uint32_t incarnation, struct mu_detect_update *update);
@@ -326,16 +334,20 @@ bool mu_mend_is_suspect(const struct mu_detect *detect, mu_slot slot);
 uint64_t mu_mend_probed_ns(const struct mu_detect *detect, mu_slot slot);
 
 /* A suspect lives: nobody beyond it is a suspect any more, and it is observed in place of whoever
- * was found before.  What it has said is for the caller to note, who then settles. */
+ * was found before.  What it has said is for the caller to note, who then settles.  NULL: one that
+ * is nearer is still observed, and silent; this one has to wait. */
 struct mu_watch *mu_mend_found(struct mu_detect *detect, mu_slot slot, uint32_t incarnation,
                                struct mu_detect_update *update);
+
+/* The one that was found, and then was silent, lives after all. */
+void mu_mend_heard_again(struct mu_detect *detect);
 
 /* Whoever lies before 'distance' is out. */
 void mu_mend_trim(struct mu_detect *detect, uint32_t distance);
 
 void mu_mend_stop(struct mu_detect *detect, struct mu_detect_update *update);
 
-/* The one that had answered is gone: the search goes on. */
+/* The one that had answered is gone, or observed for good: the search goes on. */
 void mu_mend_resume(struct mu_detect *detect);
 
 /* A round begins: all suspects are probed again. */
@@ -374,7 +386,10 @@ void mu_ask_one(struct mu_detect *detect, mu_slot subject, uint32_t incarnation,
 /* An unsuspected node has answered a question. */
 void mu_ask_vouch(struct mu_detect *detect, const struct mu_beat *beat);
 
-/* Has somebody answered what was asked since?  Or is nobody left who could? */
+/* Has an unsuspected node answered what was asked since? */
+bool mu_ask_is_answered_since(const struct mu_detect *detect, uint64_t since_ns);
+
+/* The same; or is nobody left who could, and is that enough? */
 bool mu_ask_is_vouched(const struct mu_detect *detect, uint64_t since_ns);
 
 void mu_ask_on_reply(struct mu_detect *detect, const struct mu_beat *beat,
@@ -387,6 +402,9 @@ void mu_part_clear(struct mu_detect *detect);
 
 /* The two hear each other again.  Were they parted? */
 bool mu_part_mended(struct mu_detect *detect, struct mu_detect_update *update);
+
+/* When the lease is over that a helper may have granted; 0: none has. */
+uint64_t mu_part_lease_over_ns(const struct mu_detect *detect);
 
 /* A helper hears the node that this one does not. */
 void mu_part_on_heard(struct mu_detect *detect, const struct mu_beat *beat,

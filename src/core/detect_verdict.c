@@ -14,7 +14,7 @@ struct mu_detect_evidence mu_verdict_evidence(const struct mu_detect *detect, mu
         .period_ns = detect->period_ns,
         .timeout_ns = mu_ask_timeout_ns(detect),
         .probes = ask->rounds,
-        .vouched_by = ask->vouch_ns == 0 ? MU_SLOT_NONE : ask->vouched_by,
+        .vouched_by = MU_SLOT_NONE,
     };
     if (watch->slot == subject || subject == detect->self) {
         /* Against itself, the node says what it knows of the one that it cannot reach. */
@@ -30,7 +30,10 @@ struct mu_detect_evidence mu_verdict_evidence(const struct mu_detect *detect, mu
         uint64_t probed_ns = mu_mend_probed_ns(detect, subject);
         evidence.silent_ns = evidence.suspect_ns = mu_since_ns(detect->now_ns, probed_ns);
     }
-    for (int i = 0; i < MU_DETECT_HELPERS && ask->subject == subject; i++) {
+    if (mu_ask_is_answered_since(detect, mu_since_ns(detect->now_ns, evidence.suspect_ns)))
+        evidence.vouched_by = ask->vouched_by;
+    mu_slot about = subject == detect->self ? watch->slot : subject;
+    for (int i = 0; i < MU_DETECT_HELPERS && ask->subject == about; i++) {
         if (ask->helper[i].slot == MU_SLOT_NONE)
             continue;
         evidence.helper[evidence.helpers].slot = ask->helper[i].slot;
@@ -48,7 +51,8 @@ static uint64_t due_ns(const struct mu_detect *detect, uint64_t *since_ns)
         detect->ask.sure_ns == 0 ? 0 : detect->ask.sure_ns + mu_ask_timeout_ns(detect);
     if (watch->slot == detect->nearest) {
         *since_ns = mu_watch_silent_ns(watch);
-        return mu_max_ns(mu_watch_due_ns(watch), sure_ns);
+        uint64_t at_ns = mu_max_ns(mu_watch_due_ns(watch), mu_part_lease_over_ns(detect));
+        return mu_max_ns(at_ns, sure_ns);
     }
     *since_ns = mu_mend_probed_ns(detect, detect->nearest);
     if (*since_ns == MU_NEVER)

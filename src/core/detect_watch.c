@@ -88,15 +88,17 @@ static uint64_t lease_of(const struct mu_watcher *watcher, uint64_t stamp_ns)
 
 mu_slot mu_detect_observer(const struct mu_detect *detect)
 {
-    const struct mu_watcher *last = NULL;
+    const struct mu_watcher *best = NULL;
     for (int i = 0; i < MU_DETECT_WATCHERS; i++) {
         const struct mu_watcher *watcher = &detect->watchers[i];
         if (is_over(watcher) || watcher->acked_ns == 0)
             continue;
-        if (last == NULL || watcher->acked_ns > last->acked_ns)
-            last = watcher;
+        uint32_t here = onward(detect, watcher->place);
+        uint32_t there = best == NULL ? UINT32_MAX : onward(detect, best->place);
+        if (here < there || (here == there && watcher->acked_ns > best->acked_ns))
+            best = watcher;
     }
-    return last == NULL ? MU_SLOT_NONE : last->slot;
+    return best == NULL ? MU_SLOT_NONE : best->slot;
 }
 
 /* ---- beats ---- */
@@ -198,27 +200,33 @@ static void take_on(struct mu_detect *detect, struct mu_watcher *watcher,
     beat_to(detect, watcher, update);
 }
 
+/* The observer asks again, and has acknowledged nothing since the last beat: another one may get
+ * through.  That it asks is a word. */
+static bool is_waiting(const struct mu_watcher *watcher, const struct mu_beat *beat)
+{
+    return watcher->nonce == beat->nonce && watcher->incarnation == beat->from_incarnation &&
+           !is_over(watcher) && watcher->unanswered > 0;
+}
+
 void mu_watched_on_watch(struct mu_detect *detect, const struct mu_beat *beat,
                          struct mu_detect_update *update)
 {
-    struct mu_watcher *watcher = find(detect, beat->from);
+    struct mu_watcher *known = find(detect, beat->from), *watcher = known;
     bool sound = mu_detect_times_error(beat->period_ns, beat->timeout_ns) == NULL &&
                  beat->subject != detect->self && beat->nonce != 0 &&
                  !mu_dead_is_out(&detect->dead, beat->subject);
-    if (sound && watcher == NULL)
+    if (sound && known == NULL)
         watcher = make_room(detect, beat->subject);
-    else if (sound && !is_newer(detect, watcher, beat)) {
-        /* The observer has not heard the first beat yet: another one may get through. */
-        if (beat->nonce == watcher->nonce && !is_over(watcher) && watcher->acked_ns == 0)
-            beat_to(detect, watcher, update);
-        else
-            mu_detect_drop(detect);
-        return;
-    }
-    if (!sound || watcher == NULL)
+    if (!sound || watcher == NULL) {
         mu_detect_drop(detect);
-    else
+    } else if (known == NULL || is_newer(detect, known, beat)) {
         take_on(detect, watcher, beat, update);
+    } else if (is_waiting(known, beat)) {
+        known->unanswered = 0;
+        beat_to(detect, known, update);
+    } else {
+        mu_detect_drop(detect);
+    }
 }
 
 void mu_watched_on_ack(struct mu_detect *detect, const struct mu_beat *beat)

@@ -9,7 +9,8 @@
 struct sim_mutant {
     const char *name;  /* as on the command line */
     const char *about; /* what is broken */
-    uint32_t rule;     /* enum mu_broken_rule */
+    uint32_t rule;     /* enum mu_broken_rule; of the ring: enum mu_detect_broken */
+    bool of_ring;
 };
 
 extern const struct sim_mutant sim_mutants[];
@@ -20,7 +21,7 @@ const struct sim_mutant *sim_mutant_find(const char *name);
 
 struct sim_mutant_result {
     bool caught;
-    const char *by; /* "check spread", "explore spread", "explore link" */
+    const char *by; /* "check spread", "explore spread", "explore link", "check ring" */
     char law[16];
     char message[256];
     uint64_t seed; /* of check; 0 for explore */
@@ -28,7 +29,8 @@ struct sim_mutant_result {
     uint32_t trace_length; /* of explore */
 };
 
-/* Tries the explorers first, since they give the shortest trace, then random worlds. */
+/* Tries the explorers first, since they give the shortest trace, then random worlds; rules of the
+ * ring, in random worlds only. */
 void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *result);
 
 #endif

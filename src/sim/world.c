@@ -3,6 +3,7 @@
 #include "core/graph.h"
 #include "sim/memory.h"
 #include "sim/record.h"
+#include "sim/ring_world.h"
 #include "sim/trace.h"
 
 #include <assert.h>
@@ -206,8 +207,6 @@ static void send_frame(struct sim_world *world, mu_slot from, const struct mu_ef
 
 /* ---- one step of one node ---- */
 
-static void crash(struct sim_world *world, mu_slot slot, bool host_lives);
-
 static void carry_out(struct sim_world *world, mu_slot slot, const struct mu_effect *effect)
 {
     if (world->plan->trace != NULL)
@@ -218,6 +217,8 @@ static void carry_out(struct sim_world *world, mu_slot slot, const struct mu_eff
         return;
     case MU_DO_DELIVER:
         sim_law_on_deliver(world, slot, &effect->notice);
+        if (world->plan->ring != NULL)
+            ring_world_told(world->plan->ring, slot, &effect->notice);
         return;
     case MU_DO_OPEN:
         sim_net_open(world, slot, effect->peer);
@@ -267,7 +268,7 @@ void sim_world_step(struct sim_world *world, mu_slot slot, struct mu_event *even
     for (uint32_t i = 0; i < happen; i++)
         carry_out(world, slot, &world->update.effects[i]);
     if (dies)
-        crash(world, slot, sim_random_chance(&world->random, 50));
+        sim_world_crash(world, slot, sim_random_chance(&world->random, 50));
     else
         rearm(world, slot);
 }
@@ -299,7 +300,7 @@ static void neighbours_see(struct sim_world *world, mu_slot dead)
     }
 }
 
-static void crash(struct sim_world *world, mu_slot slot, bool host_lives)
+void sim_world_crash(struct sim_world *world, mu_slot slot, bool host_lives)
 {
     world->seats[slot].alive = false;
     world->living--;
@@ -311,6 +312,8 @@ static void crash(struct sim_world *world, mu_slot slot, bool host_lives)
         world->seats[slot].lost_after_ns =
             world->queue.now_ns + 1000 * sim_random_below(&world->random, LOST_US_MAX);
     sim_net_vanish(world, slot, host_lives);
+    if (world->plan->ring != NULL)
+        return;
     if (world->plan->neighbours_see_ns > 0) {
         neighbours_see(world, slot);
         return;
@@ -364,7 +367,7 @@ static void on_fault(struct sim_world *world, const struct sim_fault *fault)
         if (!sim_world_alive(world, node) || world->living == 1)
             return;
         if (fault->after_effects == SIM_NOT_IN_UPDATE) {
-            crash(world, node, fault->host_lives);
+            sim_world_crash(world, node, fault->host_lives);
             return;
         }
         world->seats[node].crash_after = fault->after_effects;
@@ -495,7 +498,7 @@ static void on_item(struct sim_world *world, const struct sim_item *item)
         return;
     case SIM_DIE:
         if (sim_world_alive(world, item->node) && world->living > 1)
-            crash(world, item->node, true);
+            sim_world_crash(world, item->node, true);
         return;
     }
     abort();
@@ -546,7 +549,7 @@ static void prefetch(const struct sim_world *world)
     __builtin_prefetch((const uint8_t *)&spread->held[0] + to_node);
 }
 
-static void start_all(struct sim_world *world)
+void sim_world_start(struct sim_world *world)
 {
     if (world->plan->links_up)
         sim_net_connect_graph(&world->net);
@@ -572,9 +575,25 @@ static bool on_rest(struct sim_world *world)
     return world->law.broken == NULL && world->queue.count > 0;
 }
 
+void sim_world_take(struct sim_world *world, const struct sim_item *item)
+{
+    count_item(world, item, (uint64_t)-1);
+    prefetch(world);
+    if (waits_for_stopped(world, item))
+        return;
+    world->events++;
+    digest_item(world, item);
+    on_item(world, item);
+}
+
+bool sim_world_is_calm(const struct sim_world *world)
+{
+    return world->busy == 0 && world->tells == 0;
+}
+
 void sim_world_run(struct sim_world *world, void (*progress)(const struct sim_world *))
 {
-    start_all(world);
+    sim_world_start(world);
     while (world->law.broken == NULL) {
         if (world->busy == 0 && world->tells == 0 && !on_rest(world)) {
             sim_law_on_end(world);
@@ -591,13 +610,7 @@ void sim_world_run(struct sim_world *world, void (*progress)(const struct sim_wo
             sim_law_on_end(world);
             return;
         }
-        count_item(world, &item, (uint64_t)-1);
-        prefetch(world);
-        if (waits_for_stopped(world, &item))
-            continue;
-        world->events++;
-        digest_item(world, &item);
-        on_item(world, &item);
+        sim_world_take(world, &item);
         if (world->busy == 0 && world->tells > 0)
             sim_law_on_calm(world);
         if (progress != NULL && world->events % PROGRESS_EVERY == 0)

@@ -43,6 +43,7 @@ struct sim_fault {
 };
 
 struct sim_recorder;
+struct ring_world;
 
 /* Everything that differs between runs. */
 struct sim_plan {
@@ -60,6 +61,8 @@ struct sim_plan {
     uint32_t fault_count;
     FILE *trace;                   /* readable events; NULL: none */
     struct sim_recorder *recorder; /* writes what enters one node's core; NULL: nothing */
+    struct ring_world *ring;       /* real detectors, which are told of deaths; then the oracle is
+                                      silent.  NULL: none */
 };
 
 /* What the world knows of one node besides its core. */
@@ -123,6 +126,15 @@ void sim_world_free(struct sim_world *world);
 
 /* Runs until nothing is left to happen, or a law is broken.  'progress' is called now and then. */
 void sim_world_run(struct sim_world *world, void (*progress)(const struct sim_world *));
+
+/* The same for a driver with a queue of its own making: it starts the nodes, takes items from
+ * world->queue and hands over those that are the world's, until the world is calm. */
+void sim_world_start(struct sim_world *world);
+void sim_world_take(struct sim_world *world, const struct sim_item *item);
+bool sim_world_is_calm(const struct sim_world *world);
+
+/* The node dies now. */
+void sim_world_crash(struct sim_world *world, mu_slot slot, bool host_lives);
 
 struct mu_node *sim_world_node(const struct sim_world *world, mu_slot slot);
 

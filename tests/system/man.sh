@@ -34,7 +34,8 @@ compare() {
 }
 
 commands=("run" "status" "events" "why" "kill" "set" "cut" "bench procfail" "bench floor"
-    "sim spread" "sim check" "sim explore" "sim mutants" "sim replay")
+    "bench nodefail" "bench accuracy" "bench noise"
+    "sim spread" "sim ring" "sim check" "sim explore" "sim mutants" "sim replay")
 for command in "${commands[@]}"; do
     read -ra words <<<"$command"
     compare "muster $command" "$("$MUSTER" "${words[@]}" --help | help_flags)" \
