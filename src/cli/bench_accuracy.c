@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_MS = 5 };
+enum {
+    LOOK_MS = 5,
+    START_S_MAX = 120, /* until the daemons are up and their counters are read */
+};
 
 static const char path[] = "muster bench accuracy";
 
@@ -22,11 +25,12 @@ struct accuracy {
     struct load load;
     struct launch launch;
     struct watch watch;
-    struct stall_windows windows;
+    struct stall_windows windows; /* from before the daemons are started on */
     struct stall_timers timers;
     struct bench_ring_counts *before; /* of each node */
+    size_t first;                     /* window that counts */
     /* What came of it. */
-    size_t measured, spoilt; /* windows */
+    size_t measured, spoilt; /* windows from there on */
     uint64_t wrong, excused; /* verdicts */
     uint64_t heartbeats, unreachable, given_back;
     uint64_t lag_ns_p99, lag_ns_max;
@@ -34,7 +38,7 @@ struct accuracy {
 
 static bool make(struct accuracy *a, uint32_t nodes)
 {
-    a->windows.count = 2 * a->seconds;
+    a->windows.count = START_S_MAX + 2 * a->seconds;
     a->windows.longest_ns = calloc(a->windows.count, sizeof *a->windows.longest_ns);
     a->watch.verdicts = calloc(nodes, sizeof *a->watch.verdicts);
     a->before = calloc(nodes, sizeof *a->before);
@@ -88,27 +92,31 @@ static void count_after(struct accuracy *a)
     }
 }
 
-/* Windows that are over. */
-static size_t windows_over(const struct accuracy *a)
+/* The window that we are in. */
+static size_t window_now(const struct accuracy *a)
 {
-    uint64_t now_ns = bench_now_ns();
-    size_t over = now_ns < a->windows.start_ns
-                      ? 0
-                      : (size_t)((now_ns - a->windows.start_ns) / STALL_WINDOW_NS);
-    return over < a->windows.count ? over : a->windows.count;
+    return (size_t)((bench_now_ns() - a->windows.start_ns) / STALL_WINDOW_NS);
 }
 
 /* Until there are as many good windows as wanted, or twice as many of both. */
 static bool go_on(struct accuracy *a)
 {
-    while (a->measured - a->spoilt < a->seconds && a->measured < a->windows.count) {
+    a->first = window_now(a) + 1;
+    if (a->first > START_S_MAX) {
+        fprintf(stderr, "%s: the daemons were not up after %d s\n", path, START_S_MAX);
+        return false;
+    }
+    while (a->measured - a->spoilt < a->seconds && a->measured < 2 * a->seconds) {
         if (a->with_launch && !launch_go_on(&a->launch))
             return false;
         if (!bench_ring_pass_ms(&a->ring, LOOK_MS))
             return false;
         watch_take(&a->watch);
-        a->measured = windows_over(a);
-        a->spoilt = stall_spoilt(&a->windows, a->measured);
+        size_t now = window_now(a);
+        a->measured = now > a->first ? now - a->first : 0;
+        if (a->measured > 2 * a->seconds)
+            a->measured = 2 * a->seconds;
+        a->spoilt = stall_spoilt(&a->windows, a->first, a->measured);
         output_progress("%zu s, %zu of them spoilt by stalls", a->measured, a->spoilt);
     }
     return true;
@@ -136,9 +144,23 @@ static void judge(struct accuracy *a)
         fprintf(stderr, "%s: node %u was declared %s%s, %.3f s after the beginning: %s\n", path,
                 node, mu_verdict_word(verdict->evidence.verdict),
                 excused ? " when the host stood still" : "",
-                ((double)verdict->seen_ns - (double)a->windows.start_ns) / 1e9,
+                ((double)verdict->seen_ns - (double)a->windows.start_ns) / 1e9 - (double)a->first,
                 verdict_text(verdict, text));
     }
+}
+
+static bool start_timers(struct accuracy *a)
+{
+    a->windows.start_ns = bench_now_ns();
+    int error = stall_timers_start(&a->timers, &a->windows);
+    if (error != 0)
+        fprintf(stderr, "%s: a timer on each core: %s\n", path, strerror(error));
+    else if (!a->timers.is_realtime)
+        fprintf(stderr,
+                "%s: the timer on each core has no real-time priority, so what it takes for a "
+                "stall may be the load\n",
+                path);
+    return error == 0;
 }
 
 static bool measure(struct accuracy *a)
@@ -147,22 +169,8 @@ static bool measure(struct accuracy *a)
         fprintf(stderr, "%s: processes that compute: %s\n", path, strerror(errno));
         return false;
     }
-    if (!bench_ring_pass_ms(&a->ring, 100) || !count_before(a))
-        return false;
-    a->windows.start_ns = bench_now_ns();
-    int error = stall_timers_start(&a->timers, &a->windows);
-    if (error != 0) {
-        fprintf(stderr, "%s: a timer on each core: %s\n", path, strerror(error));
-        return false;
-    }
-    if (!a->timers.is_realtime)
-        fprintf(stderr,
-                "%s: the timer on each core has no real-time priority, so what it takes "
-                "for a stall may be the load\n",
-                path);
-    bool good = go_on(a);
+    bool good = count_before(a) && go_on(a);
     output_progress_end();
-    stall_timers_stop(&a->timers);
     if (good) {
         count_after(a);
         watch_take(&a->watch);
@@ -277,7 +285,10 @@ int cmd_bench_accuracy(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         return 1;
     }
-    bool good = bench_ring_open(&a.ring, &config) && measure(&a);
+    bool timed = start_timers(&a);
+    bool good = timed && bench_ring_open(&a.ring, &config) && measure(&a);
+    if (timed)
+        stall_timers_stop(&a.timers);
     if (good && json)
         print_json(&a);
     else if (good)

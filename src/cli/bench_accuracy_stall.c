@@ -37,10 +37,10 @@ void stall_note(struct stall_windows *windows, uint64_t from_ns, uint64_t long_n
     }
 }
 
-size_t stall_spoilt(const struct stall_windows *windows, size_t count)
+size_t stall_spoilt(const struct stall_windows *windows, size_t first, size_t count)
 {
     size_t spoilt = 0;
-    for (size_t i = 0; i < count && i < windows->count; i++)
+    for (size_t i = first; i < first + count && i < windows->count; i++)
         spoilt += windows->longest_ns[i] > windows->limit_ns;
     return spoilt;
 }

@@ -23,8 +23,8 @@ struct stall_windows {
 /* No core ran from 'from_ns' on for so long. */
 void stall_note(struct stall_windows *windows, uint64_t from_ns, uint64_t long_ns);
 
-/* Of the first 'count' windows: how many are spoilt. */
-size_t stall_spoilt(const struct stall_windows *windows, size_t count);
+/* Of 'count' windows from 'first' on: how many are spoilt. */
+size_t stall_spoilt(const struct stall_windows *windows, size_t first, size_t count);
 uint64_t stall_longest_ns(const struct stall_windows *windows);
 
 /* Is a window spoilt that this span touches?  What lies before the first window is not. */

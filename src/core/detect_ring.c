@@ -382,3 +382,8 @@ mu_slot mu_detect_observes(const struct mu_detect *detect)
 {
     return detect->ring[MU_RING_NEAREST].slot;
 }
+
+void mu_detect_alone_declares(struct mu_detect *detect, bool declares)
+{
+    detect->alone_declares = declares;
+}

@@ -165,6 +165,9 @@ enum { MU_DETECT_EFFECTS_MAX = 64 };
 void mu_detect_step(struct mu_detect *detect, const struct mu_detect_event *event,
                     struct mu_detect_update *update);
 
+/* Changes 'alone_declares': a driver that cuts this node off knows that others live. */
+void mu_detect_alone_declares(struct mu_detect *detect, bool declares);
+
 /* Counted since the start, for status, benches and checkers. */
 struct mu_detect_counts {
     uint64_t sent[MU_BEAT_LAST + 1];

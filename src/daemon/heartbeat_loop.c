@@ -84,6 +84,8 @@ static void follow(struct mu_heartbeat_loop *loop, uint64_t now,
     case MU_ORDER_CUT:
         mu_datagrams_flush(&loop->datagrams); /* what was sent before was sent before */
         loop->datagrams.cut = order->cut;
+        /* Who is cut off hears nobody, and must not take that for everybody's death. */
+        mu_detect_alone_declares(loop->detect, loop->alone_declares && !order->cut);
         return;
     }
     abort();

@@ -34,6 +34,7 @@ struct mu_heartbeat_loop {
 
     /* Of the heartbeat thread alone, once it runs. */
     alignas(64) struct mu_detect *detect;
+    bool alone_declares; /* as configured: not while it is cut off */
     struct mu_detect_update update;
     struct mu_datagrams datagrams;
     struct mu_backlog backlog;

@@ -236,11 +236,13 @@ static void only_a_long_stall_spoils_a_window(void **state)
     (void)state;
     struct stall_windows windows = new_windows();
     stall_note(&windows, windows.start_ns + 10, 1000);
-    assert_int_equal(stall_spoilt(&windows, WINDOWS), 0);
+    assert_int_equal(stall_spoilt(&windows, 0, WINDOWS), 0);
     stall_note(&windows, windows.start_ns + 2 * STALL_WINDOW_NS, 1001);
     stall_note(&windows, windows.start_ns + 2 * STALL_WINDOW_NS + 9000, 50);
-    assert_int_equal(stall_spoilt(&windows, 2), 0);
-    assert_int_equal(stall_spoilt(&windows, 3), 1);
+    assert_int_equal(stall_spoilt(&windows, 0, 2), 0);
+    assert_int_equal(stall_spoilt(&windows, 0, 3), 1);
+    assert_int_equal(stall_spoilt(&windows, 2, 9), 1);
+    assert_int_equal(stall_spoilt(&windows, 3, 1), 0);
     assert_int_equal(stall_longest_ns(&windows), 1001);
 }
 
