@@ -182,8 +182,10 @@ static void on_news(uv_poll_t *poll, int status, int events)
     struct mu_heartbeat_news news;
     (void)status;
     (void)events;
-    while (daemon->ring_runs && !daemon->ending && mu_heartbeat_next(daemon->heartbeat, &news))
-        on_effect(daemon, &news);
+    /* Also when it comes too late to matter: what is not taken wakes the loop again and again. */
+    while (daemon->ring_runs && mu_heartbeat_next(daemon->heartbeat, &news))
+        if (!daemon->ending)
+            on_effect(daemon, &news);
 }
 
 /* ---- to the ring ---- */
