@@ -209,8 +209,7 @@ static bool fail_all(struct nodefail_rig *rig, const mu_slot *victims, uint64_t 
     struct nodefail_page *page = rig->door.page;
     for (uint32_t i = 0; i < rig->count; i++)
         page->is_victim[victims[i]] = true;
-    page->victim_count = rig->count;
-    atomic_thread_fence(memory_order_seq_cst);
+    page->victim_count = rig->count; /* readers look when they hear of what we do below */
     switch (rig->how) {
     case NODEFAIL_KILL:
         *from_ns = kill_all(rig, victims);
