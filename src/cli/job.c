@@ -314,6 +314,11 @@ bool job_hosts(const struct job *job, mu_slot node)
            !job->hosts[job->host_at[node]].lost;
 }
 
+bool job_node_left(const struct job *job, mu_slot node)
+{
+    return job->host_at[node] != JOB_NO_HOST && job->hosts[job->host_at[node]].left;
+}
+
 uint32_t job_pid(const struct job *job, uint32_t rank)
 {
     return job->ranks[rank].pid;

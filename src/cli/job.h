@@ -114,8 +114,9 @@ uint32_t job_left(const struct job *job);       /* ranks that have not ended */
 uint32_t job_node_count(const struct job *job); /* nodes that host ranks of it, also lost ones */
 uint32_t job_live_nodes(const struct job *job); /* of these, not lost */
 mu_slot job_node_of(const struct job *job, uint32_t rank);
-bool job_hosts(const struct job *job, mu_slot node);    /* it has ranks there, and is not lost */
-uint32_t job_pid(const struct job *job, uint32_t rank); /* 0: did not start */
+bool job_hosts(const struct job *job, mu_slot node);     /* it has ranks there, and is not lost */
+bool job_node_left(const struct job *job, mu_slot node); /* it is lost, by its own goodbye */
+uint32_t job_pid(const struct job *job, uint32_t rank);  /* 0: did not start */
 enum job_state job_state(const struct job *job, uint32_t rank);
 
 #endif

@@ -274,6 +274,7 @@ static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
     char text[MACHINE_TEXT_MAX];
     switch (end->ending) {
     case MU_CONN_GOODBYE:
+        host->left = true;
         snprintf(text, sizeof text, "its daemon left");
         break;
     case MU_CONN_CUT:

@@ -13,6 +13,7 @@ struct job_host {
     struct mu_conn *conn; /* NULL: lost, or finished */
     bool open;            /* the connection is */
     bool lost;
+    bool left; /* with a goodbye */
     bool refused;
     uint64_t owed; /* credit that was not given back yet */
 };

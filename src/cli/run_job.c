@@ -82,8 +82,9 @@ static void on_job_node_lost(void *owner, mu_slot node, const char *text)
     uint32_t left = ranks_left(run, node, ranks);
     bool declared = run->nodes_declared[node];
     /* Its daemon may be alive, and only our connection lost.  To us it is dead, so it has to be for
-     * everybody.  One that the others have declared dead finds out by itself. */
-    if (!declared)
+     * everybody.  One that the others have declared dead finds out by itself, or has: then it left
+     * us. */
+    if (!declared && !job_node_left(run->job, node))
         machine_kill(run->machine, node);
     if (!run->stopping)
         run_deaths_node(run->deaths, node, text, true);
@@ -128,13 +129,14 @@ static void note_declared(struct run *run, const struct job_told *told)
     if (run->nodes_declared[node] || !cause_has_proof(told->evidence->cause))
         return; /* of one that is gone our own connection says more */
     run->nodes_declared[node] = true;
+    mu_evidence_text(told->evidence, how, sizeof how);
+    run_deaths_node_how(run->deaths, node, how); /* it may have left us first, without a reason */
     if (run->stopping || run->nodes_said[node] || job_hosts(run->job, node))
         return;
     run->nodes_said[node] = true;
     run_output_say(run->output, "muster: node %u (%s) is %s: %s\n", node,
                    machine_name(run->machine, node),
-                   mu_verdict_word((enum mu_verdict)told->evidence->verdict),
-                   mu_evidence_text(told->evidence, how, sizeof how));
+                   mu_verdict_word((enum mu_verdict)told->evidence->verdict), how);
 }
 
 static void on_told(void *owner, const struct job_told *told)

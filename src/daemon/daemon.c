@@ -134,6 +134,11 @@ static void peer_fenced(void *owner, mu_slot by)
     mu_daemon_fenced_by(owner, by);
 }
 
+static void peer_left(void *owner, mu_slot peer, uint32_t incarnation)
+{
+    mu_daemon_ring_left(owner, peer, incarnation);
+}
+
 /* ---- who connects ---- */
 
 static void launcher_known(struct mu_conn *conn)
@@ -397,7 +402,8 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
                                          .down = peer_down,
                                          .frame = peer_frame,
                                          .gone = peer_gone,
-                                         .fenced = peer_fenced};
+                                         .fenced = peer_fenced,
+                                         .left = peer_left};
     daemon->peers = mu_peers_open(&daemon->net, addresses, &hooks);
     if (daemon->peers == NULL)
         abort();
@@ -449,6 +455,8 @@ static void end(struct mu_daemon *daemon, uint32_t grace_ms)
     daemon->ending = true;
     mu_net_cut(&daemon->net, false); /* whatever was injected: the end is to be heard */
     mu_tell("ends");
+    if (daemon->fenced)
+        mu_jobs_leave(daemon->jobs); /* they were lost with the node, before we end them */
     mu_jobs_stop_all(daemon->jobs, grace_ms, on_all_over);
 }
 

@@ -71,6 +71,7 @@ struct mu_daemon {
     struct mu_heartbeat *heartbeat; /* from the beginning on; runs from the start on */
     bool ring_runs;
     bool ring_ready; /* it knows that every node has started */
+    bool ring_ends;  /* somebody has left, as all will */
     uv_poll_t ring_poll;
     uint64_t period_ns, timeout_ns; /* as everybody was told last */
     struct mu_dead_entry *outs;     /* deaths that the heartbeat thread does not know yet */
@@ -122,7 +123,8 @@ int mu_daemon_ring_listen(struct mu_daemon *daemon, struct sockaddr_in *address)
 int mu_daemon_ring_start(struct mu_daemon *daemon, const struct sockaddr_in *addresses);
 void mu_daemon_ring_stop(struct mu_daemon *daemon);
 
-/* A node is dead or has left: whoever saw it, the ring is to mend. */
+/* A node is dead, whoever saw it, or has said goodbye: the ring is to mend. */
+void mu_daemon_ring_left(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation);
 void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation);
 void mu_daemon_ring_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns);
 void mu_daemon_ring_ready(struct mu_daemon *daemon);

@@ -125,6 +125,8 @@ static void on_verdict(struct mu_daemon *daemon, const struct mu_detect_evidence
 {
     if (daemon->net.is_cut)
         return; /* whom it does not hear is not at fault: an operator cut it off */
+    if (daemon->ring_ends)
+        return; /* it has left, and its goodbye was for others */
     bool silent = seen->cause == MU_DETECT_SILENT;
     struct mu_evidence evidence = {
         .verdict = silent ? MU_VERDICT_SILENT : MU_VERDICT_UNREACHABLE,
@@ -214,14 +216,23 @@ void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarna
 {
     if (!daemon->ring_runs)
         return;
+    /* Each goodbye is said once, and each death told once. */
+    uint32_t most = 2 * daemon->net.self.size;
     if (daemon->outs == NULL)
-        daemon->outs = calloc(daemon->net.self.size, sizeof *daemon->outs);
+        daemon->outs = calloc(most, sizeof *daemon->outs);
     if (daemon->outs == NULL)
         abort(); /* the ring would go on to observe the dead */
-    /* Each death is told once, so there are never more than nodes. */
-    assert(daemon->out_count < daemon->net.self.size);
+    assert(daemon->out_count < most);
     daemon->outs[daemon->out_count++] = (struct mu_dead_entry){slot, incarnation};
     give_outs(daemon);
+}
+
+/* A node says goodbye when the machine ends, and never goes alone.  Only its neighbours hear that,
+ * so from then on silence is no news. */
+void mu_daemon_ring_left(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation)
+{
+    daemon->ring_ends = true;
+    mu_daemon_ring_out(daemon, slot, incarnation);
 }
 
 void mu_daemon_ring_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns)

@@ -257,7 +257,7 @@ static void end_processes(struct mu_jobs *jobs)
 void mu_jobs_close(struct mu_jobs *jobs)
 {
     bool has_handles = jobs->handles > 0;
-    mu_jobs_leave_launchers(jobs);
+    mu_jobs_leave(jobs);
     close_handles(jobs);
     end_processes(jobs);
     while (jobs->first != NULL) {

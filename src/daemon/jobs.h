@@ -61,6 +61,9 @@ void mu_jobs_told(struct mu_jobs *jobs, const struct mu_local_event *event);
  * with this signal; SIGKILL follows 500 ms later.  False: no such job here. */
 bool mu_jobs_kill(struct mu_jobs *jobs, uint32_t job, int signal);
 
+/* Says goodbye to every launcher, which hears no more of what happens to its processes here. */
+void mu_jobs_leave(struct mu_jobs *jobs);
+
 /* The node ends: as MU_LAUNCH_STOP for every job.  Afterwards no job is taken, and 'all_over' is
  * called once, with the owner of the hooks, when no process is left (within the call, when there is
  * none).  It may call mu_jobs_close().  Not within a hook. */

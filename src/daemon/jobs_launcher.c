@@ -361,7 +361,7 @@ void mu_jobs_launcher(struct mu_jobs *jobs, struct mu_conn *conn)
     mu_conn_hand_over(conn, &hooks_of_conn, launcher);
 }
 
-void mu_jobs_leave_launchers(struct mu_jobs *jobs)
+void mu_jobs_leave(struct mu_jobs *jobs)
 {
     while (jobs->launchers != NULL) {
         struct mu_job_launcher *launcher = jobs->launchers;

@@ -115,7 +115,6 @@ void mu_jobs_watch_orphans(struct mu_jobs *jobs); /* while jobs run */
 /* jobs_launcher.c */
 void mu_job_send(struct mu_job *job, const struct mu_launch_message *message);
 void mu_job_free(struct mu_job *job);
-void mu_jobs_leave_launchers(struct mu_jobs *jobs);
 
 /* jobs_told.c: news for launchers, gathered. */
 void mu_job_tell(struct mu_job *job); /* now */

@@ -27,6 +27,8 @@ struct mu_peers_hooks {
     void (*gone)(void *owner, mu_slot peer, uint32_t incarnation);
     /* That daemon says that this one was declared dead. */
     void (*fenced)(void *owner, mu_slot by);
+    /* That daemon said goodbye. */
+    void (*left)(void *owner, mu_slot peer, uint32_t incarnation);
 };
 
 /* 'addresses' of all slots, of the caller, stay there.  NULL: no memory. */

@@ -26,6 +26,7 @@ struct host {
     mu_slot gone; /* MU_SLOT_NONE: nobody */
     uint32_t gone_count;
     uint32_t fenced;
+    uint32_t left[NODES];
     uint64_t last_ack;
     bool like_the_core; /* wants a link again as soon as it is down */
 };
@@ -87,6 +88,13 @@ static void fenced(void *owner, mu_slot by)
     host->fenced++;
 }
 
+static void left(void *owner, mu_slot peer, uint32_t incarnation)
+{
+    struct host *host = owner;
+    assert_int_equal(incarnation, 1);
+    host->left[peer]++;
+}
+
 static void member(void *owner, struct mu_conn *conn)
 {
     struct host *host = owner;
@@ -120,7 +128,8 @@ static int begin(void **state)
     for (mu_slot slot = 0; slot < NODES; slot++)
         open_host(slot);
     for (mu_slot slot = 0; slot < NODES; slot++) {
-        const struct mu_peers_hooks hooks = {&hosts[slot], has, up, down, frame, gone, fenced};
+        const struct mu_peers_hooks hooks = {&hosts[slot], has,  up,     down,
+                                             frame,        gone, fenced, left};
         hosts[slot].peers = mu_peers_open(&hosts[slot].net, addresses, &hooks);
         assert_non_null(hosts[slot].peers);
     }
@@ -240,6 +249,9 @@ static void who_leaves_is_not_dead(void **state)
     for (int i = 0; i < 50; i++)
         turn();
     assert_int_equal(hosts[0].gone_count + hosts[2].gone_count, 0);
+    assert_int_equal(hosts[0].left[1], 1);
+    assert_int_equal(hosts[2].left[1], 1);
+    assert_int_equal(hosts[0].left[2] + hosts[2].left[0], 0);
     assert_int_equal(mu_peers_wanted(hosts[0].peers), 1);
 }
 
