@@ -101,7 +101,9 @@ realtime() {
 
 # measures NODES PROCS: what out must have after 'procfail --reps 3 --seed 7 --json'
 measures() {
-    [ "$code" -eq 0 ] && [ ! -s err ] && [ "$(wc -l <out)" -eq 1 ] || complain "procfail, $1 nodes x $2: exit $code"
+    # what a daemon says where it may not have what it wants is no fault
+    [ "$code" -eq 0 ] && ! grep -qvE '^musterd .*(real-time priority|is not locked) ' err &&
+        [ "$(wc -l <out)" -eq 1 ] || complain "procfail, $1 nodes x $2: exit $code"
     is bench procfail
     is nodes "$1"
     is procs "$2"
