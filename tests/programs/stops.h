@@ -44,6 +44,7 @@ struct stop {
 struct node {
     int daemon; /* its pidfd */
     bool killed, killed_at_start;
+    uint64_t killed_ns;
     bool touched_at_end;
     bool dead;         /* by what processes have noted, or by our hand */
     bool was_dead;     /* the same, when the job was told to end */

@@ -135,8 +135,10 @@ void stops_carry_out(struct cycle *cycle, const struct action *action)
         stop_node(cycle, action, next);
         return;
     case KILL:
-        if (!is_last_witness(cycle, action, action->slot))
-            node->killed |= send_signal(node->daemon, SIGKILL);
+        if (node->killed || is_last_witness(cycle, action, action->slot))
+            return;
+        node->killed_ns = trial_now_ns();
+        node->killed = send_signal(node->daemon, SIGKILL);
         node->killed_at_start |= node->killed && action->when == STARTING;
         return;
     case WHATS:

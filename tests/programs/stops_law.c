@@ -37,25 +37,39 @@ bool stops_may_be_declared(const struct cycle *cycle, uint32_t slot)
            long_ns > spare_ns - cycle->lag_ns;
 }
 
-/* Its observer may be stopped or dead, and so may who takes its place: each costs up to two
- * timeouts until somebody observes it. */
-bool stops_must_be_declared(const struct cycle *cycle, uint32_t slot)
+/* Was anything done to this node shortly before the stop of another, or during it? */
+static bool is_in_the_way(const struct cycle *cycle, uint32_t slot, const struct stop *other)
 {
-    uint64_t limit_ns = cycle->timeout_ns * 5 / 4 + cycle->lag_ns;
-    for (uint32_t n = 0; n < cycle->trial.nodes; n++)
-        if (n != slot && (cycle->nodes[n].killed || stopped_ns(cycle, n) > 0))
-            limit_ns += 2 * cycle->timeout_ns;
-    if (stops_is_stalled(cycle))
-        return false;
+    uint64_t from_ns = other->from_ns - 2 * cycle->timeout_ns, until_ns = end_of(other);
+    const struct node *node = &cycle->nodes[slot];
+    if (node->killed && node->killed_ns >= from_ns && node->killed_ns <= until_ns)
+        return true;
     for (uint32_t i = 0; i < cycle->stop_count; i++) {
         const struct stop *stop = &cycle->stops[i];
-        if (stop->slot != slot || stop->when != RUNNING)
-            continue;
-        uint64_t long_ns = (stop->over ? stop->ending_ns : trial_now_ns()) - stop->begun_ns;
-        if (long_ns > limit_ns)
+        if (stop->slot == slot && end_of(stop) >= from_ns && stop->from_ns <= until_ns)
             return true;
     }
     return false;
+}
+
+/* Its observer may be stopped or dead, and so may who takes its place: each costs up to two
+ * timeouts until somebody observes it. */
+static bool is_long_enough(const struct cycle *cycle, const struct stop *stop)
+{
+    uint64_t limit_ns = cycle->timeout_ns * 5 / 4 + cycle->lag_ns;
+    for (uint32_t n = 0; n < cycle->trial.nodes; n++)
+        if (n != stop->slot && is_in_the_way(cycle, n, stop))
+            limit_ns += 2 * cycle->timeout_ns;
+    return (stop->over ? stop->ending_ns : trial_now_ns()) - stop->begun_ns > limit_ns;
+}
+
+bool stops_must_be_declared(const struct cycle *cycle, uint32_t slot)
+{
+    bool must = false;
+    for (uint32_t i = 0; i < cycle->stop_count; i++)
+        must |= cycle->stops[i].slot == slot && cycle->stops[i].when == RUNNING &&
+                is_long_enough(cycle, &cycle->stops[i]);
+    return must && !stops_is_stalled(cycle);
 }
 
 bool stops_is_for_good(const struct cycle *cycle, uint32_t slot)

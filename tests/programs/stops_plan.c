@@ -39,7 +39,7 @@ static void draw_action(const struct cycle *cycle, struct action *action)
     action->what = what < 4 ? STOP : what < 6 ? STOP_WITH_PROCESSES : what < 8 ? STOP_TWO : KILL;
     action->when = when < 2 ? STARTING : when < 8 ? RUNNING : ENDING;
     action->slot = trial_draw(cycle->trial.nodes);
-    uint64_t most_ns = action->when == RUNNING ? 2 * cycle->timeout_ns : 20 * MS;
+    uint64_t most_ns = action->when == RUNNING ? 3 * cycle->timeout_ns : 20 * MS;
     action->after_ns = draw_between_ns(0, most_ns);
     if (action->what != KILL)
         draw_length(cycle, action);
@@ -53,7 +53,8 @@ void stops_plan(struct cycle *cycle, uint64_t times)
     cycle->timeout_ns = heartbeats_ms[kind][1] * MS * times;
     cycle->trial.nodes = 3 + trial_draw(TRIAL_NODES_MAX - 2);
     cycle->trial.ranks = cycle->trial.nodes + trial_draw(cycle->trial.nodes + 1);
-    cycle->action_count = 1 + trial_draw(ACTIONS_MAX);
+    /* Mostly few: of one that is stopped while others are, less can be said. */
+    cycle->action_count = 1 + trial_draw(trial_draw(3) == 0 ? ACTIONS_MAX : 2);
     for (uint32_t i = 0; i < cycle->action_count; i++)
         draw_action(cycle, &cycle->actions[i]);
 }

@@ -7,7 +7,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { TRIAL_RANKS_MAX = 64, TRIAL_NODES_MAX = 8, TRIAL_CHILDREN_MAX = 4096 };
+enum {
+    TRIAL_RANKS_MAX = 64,
+    TRIAL_NODES_MAX = 8,
+    TRIAL_CHILDREN_MAX = 4096,
+    TRIAL_SOCKET_MAX = 128
+};
 
 struct trial {
     const char *muster, *roll; /* paths of the command, and of what it runs */
@@ -70,7 +75,7 @@ struct trial_notes {
     bool there, over, broken;
     pid_t pid;
     uint32_t node;
-    char socket[128];
+    char socket[TRIAL_SOCKET_MAX];
     uint32_t dead[TRIAL_RANKS_MAX], left[TRIAL_RANKS_MAX]; /* how often it was told so of a rank */
     uint32_t nodes[TRIAL_NODES_MAX];                       /* the same of a node's death */
 };
