@@ -1,5 +1,6 @@
 /* What clients of a daemon are told, over real sockets: as stories. */
 #include "test_notify_world.h"
+#include "turn.h"
 
 #include "test_local_random.h"
 
@@ -532,7 +533,7 @@ static void no_descriptor_for_one_more(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(mu_notify_clients(world.notify), 0);
     for (int i = 0; mu_notify_clients(world.notify) == 0 && i < LOOPS_MAX; i++)
-        uv_run(&world.loop, UV_RUN_ONCE); /* waits for the timer */
+        turn_loop(&world.loop);
     assert_int_equal(mu_notify_clients(world.notify), 1);
     hang_up(fd);
     world_close(&world);

@@ -2,6 +2,7 @@
  * an eye on their end. */
 #define _GNU_SOURCE
 #include "test_notify_world.h"
+#include "turn.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -413,7 +414,7 @@ static int join_when_too_many_are_on_their_way(void)
         if (recv(ends[1], &byte, 1, MSG_DONTWAIT) != 1) /* which closes what came with it */
             return 4;
     while (try_hear(fd, &heard) != 1)
-        uv_run(&world.loop, UV_RUN_ONCE); /* waits for the timer */
+        turn_loop(&world.loop);
     if (heard.type != MU_LOCAL_WELCOME || seats[fd].board.board == NULL)
         return 5;
     hear_process(&world, fd, 5, true);
@@ -430,7 +431,7 @@ static void too_many_descriptors_on_their_way(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         /* Not root, for whom there is no limit; nor anybody else who has some on their way. */
-        if (geteuid() == 0 && setuid(54321) != 0)
+        if (geteuid() == 0 && setuid(1000000 + (uid_t)getpid()) != 0)
             _exit(99);
         _exit(join_when_too_many_are_on_their_way());
     }
