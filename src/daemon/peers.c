@@ -9,6 +9,7 @@ enum {
     AGAIN_MS_MAX = 1000, /* between two attempts */
     REFUSED_MS = 100,    /* what broke a rule, or did not fit, will hardly be better at once */
     GIVE_WAY_MS = 500,   /* the higher slot lets the lower one dial first */
+    MEND_MS = 10,        /* news of a death first, then the handshakes for what takes its place */
 };
 
 /* Another daemon, from the first moment that there is or should be a connection. */
@@ -31,6 +32,7 @@ struct mu_peers {
     struct peer **slots; /* by slot */
     uint32_t up, wanted;
     uint64_t broken;
+    bool was_up; /* some connection: what is wanted from then on mends the graph */
     bool left;
 };
 
@@ -138,6 +140,7 @@ static void on_open(struct mu_conn *conn)
     peer->incarnation = hello->incarnation;
     peer->up = true;
     peer->peers->up++;
+    peer->peers->was_up = true;
     peer->peers->hooks.up(peer->peers->hooks.owner, peer->slot, hello->incarnation, hello->has);
 }
 
@@ -255,6 +258,8 @@ void mu_peers_want(struct mu_peers *peers, mu_slot slot)
     /* At the start both ends want it.  After that, somebody must find out what has happened. */
     if (slot < peers->net->self.from && peer->incarnation == 0)
         uv_timer_start(&peer->timer, on_timer, GIVE_WAY_MS, 0);
+    else if (peer->incarnation == 0 && peers->was_up)
+        uv_timer_start(&peer->timer, on_timer, MEND_MS, 0);
     else
         dial(peer);
 }

@@ -54,8 +54,9 @@ struct mu_spawner;
 
 /* Starts the thread.  Up to 'capacity' starts can be on their way: nothing is allocated later.
  * The thread inherits the caller's scheduling, and so do the processes: call it before raising
- * priorities.  Call it after daemonizing: threads do not survive a fork.  Returns 0 and the
- * spawner, or an errno with *spawner untouched; ENOSYS: the kernel has no pidfd_open(). */
+ * priorities.  Only while it has nothing to do it comes first, where that is permitted.  Call it
+ * after daemonizing: threads do not survive a fork.  Returns 0 and the spawner, or an errno with
+ * *spawner untouched; ENOSYS: the kernel has no pidfd_open(). */
 int mu_spawner_open(uint32_t capacity, struct mu_spawner **spawner);
 
 /* Ends the thread, *and with it every process that it started* and that still runs: they get
