@@ -1,9 +1,9 @@
 /* 'muster bench accuracy': nobody dies, so every verdict is false. */
 #include "cli/args.h"
 #include "cli/bench_accuracy_load.h"
-#include "cli/bench_accuracy_stall.h"
 #include "cli/bench_accuracy_watch.h"
 #include "cli/bench_page.h"
+#include "cli/bench_stall.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 
@@ -13,8 +13,11 @@
 
 enum {
     LOOK_MS = 5,
-    START_S_MAX = 120, /* until the daemons are up and their counters are read */
+    STARTS_S_MAX = 600, /* of all starts of daemons together */
+    EXCUSED_TOLD_MAX = 4,
 };
+
+#define WINDOW_NS UINT64_C(1000000000)
 
 static const char path[] = "muster bench accuracy";
 
@@ -28,9 +31,10 @@ struct accuracy {
     struct stall_windows windows; /* from before the daemons are started on */
     struct stall_timers timers;
     struct bench_ring_counts *before; /* of each node */
-    size_t first;                     /* window that counts */
+    size_t first;                     /* window that counts, of this machine */
     /* What came of it. */
-    size_t measured, spoilt; /* windows from there on */
+    size_t machines;
+    size_t measured, spoilt; /* windows */
     uint64_t wrong, excused; /* verdicts */
     uint64_t heartbeats, unreachable, given_back;
     uint64_t lag_ns_p99, lag_ns_max;
@@ -38,16 +42,15 @@ struct accuracy {
 
 static bool make(struct accuracy *a, uint32_t nodes)
 {
-    a->windows.count = START_S_MAX + 2 * a->seconds;
-    a->windows.longest_ns = calloc(a->windows.count, sizeof *a->windows.longest_ns);
     a->watch.verdicts = calloc(nodes, sizeof *a->watch.verdicts);
     a->before = calloc(nodes, sizeof *a->before);
-    return a->windows.longest_ns != NULL && a->watch.verdicts != NULL && a->before != NULL;
+    return stall_windows_make(&a->windows, (STARTS_S_MAX + 2 * a->seconds) * WINDOW_NS) &&
+           a->watch.verdicts != NULL && a->before != NULL;
 }
 
 static void unmake(struct accuracy *a)
 {
-    free(a->windows.longest_ns);
+    stall_windows_free(&a->windows);
     free(a->watch.verdicts);
     free(a->before);
 }
@@ -61,26 +64,25 @@ static void on_lost(void *owner, mu_slot node, const char *text)
 
 /* ---- what is measured ---- */
 
-static bool count_before(struct accuracy *a)
+/* Who does not answer may have been declared dead already: then that counts. */
+static void count_before(struct accuracy *a)
 {
     char why[MACHINE_TEXT_MAX];
     for (mu_slot node = 0; node < a->ring.config.nodes; node++)
-        if (machine_alive(a->ring.machine, node) &&
-            !bench_ring_ask(&a->ring, node, &a->before[node], why)) {
-            bench_ring_broke(&a->ring, node, why);
-            return false;
-        }
-    return true;
+        if (!machine_alive(a->ring.machine, node) ||
+            !bench_ring_ask(&a->ring, node, &a->before[node], why))
+            a->before[node] = (struct bench_ring_counts){0};
 }
 
-/* Of those that still answer. */
+/* Of those that answered before, and still do. */
 static void count_after(struct accuracy *a)
 {
     char why[MACHINE_TEXT_MAX];
     for (mu_slot node = 0; node < a->ring.config.nodes; node++) {
         struct bench_ring_counts now;
         const struct bench_ring_counts *before = &a->before[node];
-        if (!machine_alive(a->ring.machine, node) || !bench_ring_ask(&a->ring, node, &now, why))
+        if (before->up_ns == 0 || !machine_alive(a->ring.machine, node) ||
+            !bench_ring_ask(&a->ring, node, &now, why))
             continue;
         a->heartbeats += now.beats_out - before->beats_out;
         a->unreachable += now.unreachable - before->unreachable;
@@ -95,30 +97,44 @@ static void count_after(struct accuracy *a)
 /* The window that we are in. */
 static size_t window_now(const struct accuracy *a)
 {
-    return (size_t)((bench_now_ns() - a->windows.start_ns) / STALL_WINDOW_NS);
+    return (size_t)((bench_now_ns() - a->windows.start_ns) / WINDOW_NS);
 }
 
-/* Until there are as many good windows as wanted, or twice as many of both. */
+/* As many good windows as wanted, or twice as many of both, or no more room for any. */
+static bool is_enough(const struct accuracy *a, size_t measured, size_t spoilt)
+{
+    return measured - spoilt >= a->seconds || measured >= 2 * a->seconds ||
+           window_now(a) >= a->windows.count;
+}
+
+static bool has_verdict(const struct accuracy *a)
+{
+    for (mu_slot node = 0; node < a->ring.config.nodes; node++)
+        if (a->watch.verdicts[node].seen_ns != 0)
+            return true;
+    return false;
+}
+
+/* Until it is enough, or somebody was declared dead and the window after that is over. */
 static bool go_on(struct accuracy *a)
 {
+    size_t measured = 0, spoilt = 0, last = SIZE_MAX;
     a->first = window_now(a) + 1;
-    if (a->first > START_S_MAX) {
-        fprintf(stderr, "%s: the daemons were not up after %d s\n", path, START_S_MAX);
-        return false;
-    }
-    while (a->measured - a->spoilt < a->seconds && a->measured < 2 * a->seconds) {
+    while (!is_enough(a, a->measured + measured, a->spoilt + spoilt) && window_now(a) <= last) {
         if (a->with_launch && !launch_go_on(&a->launch))
             return false;
         if (!bench_ring_pass_ms(&a->ring, LOOK_MS))
             return false;
         watch_take(&a->watch);
-        size_t now = window_now(a);
-        a->measured = now > a->first ? now - a->first : 0;
-        if (a->measured > 2 * a->seconds)
-            a->measured = 2 * a->seconds;
-        a->spoilt = stall_spoilt(&a->windows, a->first, a->measured);
-        output_progress("%zu s, %zu of them spoilt by stalls", a->measured, a->spoilt);
+        if (last == SIZE_MAX && has_verdict(a))
+            last = window_now(a) + 1;
+        measured = window_now(a) > a->first ? window_now(a) - a->first : 0;
+        spoilt = stall_spoilt(&a->windows, a->first, measured);
+        output_progress("%zu s, %zu of them spoilt by stalls", a->measured + measured,
+                        a->spoilt + spoilt);
     }
+    a->measured += measured;
+    a->spoilt += spoilt;
     return true;
 }
 
@@ -131,36 +147,53 @@ static bool is_excused(const struct accuracy *a, const struct verdict *verdict)
     return stall_between(&a->windows, verdict->seen_ns - reach_ns, verdict->seen_ns);
 }
 
-static void judge(struct accuracy *a)
+static void tell_verdict(const struct accuracy *a, mu_slot node, bool excused)
 {
     char text[VERDICT_TEXT_MAX];
+    const struct verdict *verdict = &a->watch.verdicts[node];
+    double at_s = ((double)verdict->seen_ns - (double)a->windows.start_ns) / 1e9;
+    fprintf(stderr, "%s: node %u was declared %s, %.3f s after the beginning%s: %s\n", path, node,
+            mu_verdict_word(verdict->evidence.verdict), at_s,
+            excused ? ", when the host stood still" : "", verdict_text(verdict, text));
+}
+
+/* One stall may cost many nodes: the first of them tell enough. */
+static void tell_excused(const struct accuracy *a, uint64_t count)
+{
+    uint64_t after_ns = 0, told = 0;
+    for (; told < count && told < EXCUSED_TOLD_MAX; told++) {
+        mu_slot first = MU_SLOT_NONE;
+        for (mu_slot node = 0; node < a->ring.config.nodes; node++) {
+            const struct verdict *verdict = &a->watch.verdicts[node];
+            if (verdict->seen_ns > after_ns && is_excused(a, verdict) &&
+                (first == MU_SLOT_NONE || verdict->seen_ns < a->watch.verdicts[first].seen_ns))
+                first = node;
+        }
+        if (first == MU_SLOT_NONE)
+            break;
+        after_ns = a->watch.verdicts[first].seen_ns;
+        tell_verdict(a, first, true);
+    }
+    if (told < count)
+        fprintf(stderr, "%s: and %llu more\n", path, (unsigned long long)(count - told));
+}
+
+static void judge(struct accuracy *a)
+{
+    uint64_t excused = 0;
     for (mu_slot node = 0; node < a->ring.config.nodes; node++) {
         const struct verdict *verdict = &a->watch.verdicts[node];
         if (verdict->seen_ns == 0)
             continue;
-        bool excused = is_excused(a, verdict);
-        a->wrong += !excused;
-        a->excused += excused;
-        fprintf(stderr, "%s: node %u was declared %s%s, %.3f s after the beginning: %s\n", path,
-                node, mu_verdict_word(verdict->evidence.verdict),
-                excused ? " when the host stood still" : "",
-                ((double)verdict->seen_ns - (double)a->windows.start_ns) / 1e9 - (double)a->first,
-                verdict_text(verdict, text));
+        if (is_excused(a, verdict)) {
+            excused++;
+            continue;
+        }
+        a->wrong++;
+        tell_verdict(a, node, false);
     }
-}
-
-static bool start_timers(struct accuracy *a)
-{
-    a->windows.start_ns = bench_now_ns();
-    int error = stall_timers_start(&a->timers, &a->windows);
-    if (error != 0)
-        fprintf(stderr, "%s: a timer on each core: %s\n", path, strerror(error));
-    else if (!a->timers.is_realtime)
-        fprintf(stderr,
-                "%s: the timer on each core has no real-time priority, so what it takes for a "
-                "stall may be the load\n",
-                path);
-    return error == 0;
+    tell_excused(a, excused);
+    a->excused += excused;
 }
 
 static bool measure(struct accuracy *a)
@@ -169,13 +202,39 @@ static bool measure(struct accuracy *a)
         fprintf(stderr, "%s: processes that compute: %s\n", path, strerror(errno));
         return false;
     }
-    bool good = count_before(a) && go_on(a);
+    count_before(a);
+    bool good = go_on(a);
     output_progress_end();
     if (good) {
         count_after(a);
         watch_take(&a->watch);
         judge(a);
     }
+    return good;
+}
+
+/* Daemons that could not be started because the host stood still are started again. */
+static bool open_machine(struct accuracy *a, const struct bench_ring_config *config, bool *again)
+{
+    uint64_t from_ns = bench_now_ns();
+    bool opened = bench_ring_open(&a->ring, config);
+    *again = !opened && a->ring.signal == 0 && stall_between(&a->windows, from_ns, bench_now_ns());
+    if (*again)
+        fprintf(stderr, "%s: the host stood still meanwhile, so once more\n", path);
+    return opened;
+}
+
+/* On a machine of its own: one that has lost nodes is not what is to be measured. */
+static bool measure_machine(struct accuracy *a, const struct bench_ring_config *config)
+{
+    bool again;
+    memset(a->watch.verdicts, 0, config->nodes * sizeof *a->watch.verdicts);
+    a->machines++;
+    bool good = open_machine(a, config, &again) ? measure(a) : again;
+    watch_close(&a->watch);
+    launch_stop(&a->launch);
+    load_stop(&a->load);
+    bench_ring_close(&a->ring);
     return good;
 }
 
@@ -206,6 +265,7 @@ static void print_json(const struct accuracy *a)
     json_object_set_new(object, "unreachable", json_integer((json_int_t)a->unreachable));
     json_object_set_new(object, "lags_given_back", json_integer((json_int_t)a->given_back));
     json_object_set_new(object, "launched", json_integer((json_int_t)a->launch.processes));
+    json_object_set_new(object, "machines", json_integer((json_int_t)a->machines));
     output_json(object);
 }
 
@@ -227,9 +287,18 @@ static void print_words(const struct accuracy *a)
     printf("  nodes that their observer did not hear, but others did: %llu\n",
            (unsigned long long)a->unreachable);
     printf("  the host stood still for at most %.3f ms; %zu s with more than %.0f ms don't count, "
-           "nor do %llu verdicts in them\n",
+           "nor do %llu verdicts in them; %zu %s\n",
            (double)stall_longest_ns(&a->windows) / 1e6, a->spoilt,
-           (double)a->windows.limit_ns / 1e6, (unsigned long long)a->excused);
+           (double)a->windows.limit_ns / 1e6, (unsigned long long)a->excused, a->machines,
+           a->machines == 1 ? "machine" : "machines, one after the other");
+}
+
+static void tell_too_little(const struct accuracy *a)
+{
+    fprintf(stderr,
+            "%s: only %zu s of %llu count: the host stood still in %zu s more, and daemons were "
+            "started %zu times\n",
+            path, a->measured - a->spoilt, (unsigned long long)a->seconds, a->spoilt, a->machines);
 }
 
 /* ---- the command ---- */
@@ -243,12 +312,13 @@ static const char about[] =
     "stands\n"
     "still.  Seconds in which that was longer than timeout - period are reported and repeated "
     "(the\n"
-    "run takes up to twice as long), and verdicts in them are not counted as false.\n"
+    "run takes up to twice as long), and verdicts in them are not counted as false.  After a\n"
+    "verdict everything goes on with new daemons.\n"
     "\n"
     "heartbeats: datagrams sent, acknowledgements included. lag_us: how late heartbeat threads "
     "woke\n"
-    "up, since they started; the worst thread.  Exit 1 when a verdict is false, or when the host\n"
-    "stood still in more than half of all seconds.";
+    "up, since they started; the worst thread. machines: how often daemons were started.  Exit 1\n"
+    "when a verdict is false, or when the host stood still in more than half of all seconds.";
 
 int cmd_bench_accuracy(int argc, char **argv)
 {
@@ -279,25 +349,27 @@ int cmd_bench_accuracy(int argc, char **argv)
     a.load_per_core = load;
     a.with_launch = launch;
     a.seconds = seconds;
+    a.windows.width_ns = WINDOW_NS;
     a.windows.limit_ns = config.timeout_ns - config.period_ns;
     a.launch.ring = a.watch.ring = &a.ring;
     if (!make(&a, config.nodes)) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         return 1;
     }
-    bool timed = start_timers(&a);
-    bool good = timed && bench_ring_open(&a.ring, &config) && measure(&a);
-    if (timed)
+    int error = stall_timers_start(&a.timers, &a.windows);
+    bool good = error == 0;
+    stall_timers_tell(&a.timers, error, path);
+    while (good && !is_enough(&a, a.measured, a.spoilt))
+        good = measure_machine(&a, &config);
+    if (error == 0)
         stall_timers_stop(&a.timers);
     if (good && json)
         print_json(&a);
     else if (good)
         print_words(&a);
-    watch_close(&a.watch);
-    launch_stop(&a.launch);
-    load_stop(&a.load);
-    bench_ring_close(&a.ring);
     unmake(&a);
-    bool enough = a.measured - a.spoilt == a.seconds;
+    bool enough = a.measured - a.spoilt >= a.seconds;
+    if (good && !enough)
+        tell_too_little(&a);
     return bench_ring_end(&a.ring, good && enough && a.wrong == 0 ? 0 : 1);
 }

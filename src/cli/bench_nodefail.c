@@ -16,13 +16,13 @@ static const char *const how_done[] = {"killed", "stopped", "cut off"};
 
 struct nodefail {
     struct nodefail_rig rig;
+    struct nodefail_tally tally;
     struct sim_random random;
     uint64_t seed;
-    size_t reps;
     bool contiguous, with_each;
-    double *detect_ms, *all_told_ms; /* one for each repetition */
-    uint64_t missed, wrong;
 };
+
+static const char path[] = "muster bench nodefail";
 
 /* ---- what is measured ---- */
 
@@ -33,46 +33,81 @@ static void tell_each(const struct nodefail *n, size_t rep, const mu_slot *victi
     for (uint32_t i = 0; i < n->rig.count; i++)
         fprintf(stderr, " %u", victims[i]);
     fprintf(stderr,
-            ": from %.6f s on, known after %.3f ms, all told after %.3f ms (last: process %u), "
-            "missed %llu, false %llu\n",
-            (double)sample->from_ns / 1e9, sample->detect_ms, sample->all_told_ms,
-            sample->last_rank, (unsigned long long)sample->missed,
-            (unsigned long long)sample->wrong);
+            ": from %.6f s on, known after %.3f ms, on each node after %.3f ms, all told after "
+            "%.3f ms (last: process %u), the host stood still for %.3f ms, missed %llu, false "
+            "%llu\n",
+            (double)sample->from_ns / 1e9, sample->detect_ms, sample->each_node_ms,
+            sample->all_told_ms, sample->last_rank, sample->host_stall_ms,
+            (unsigned long long)sample->missed, (unsigned long long)sample->wrong);
 }
 
-static bool measure_once(struct nodefail *n, size_t rep)
+static void tell_excused(const struct nodefail *n, size_t rep, const struct nodefail_sample *sample)
+{
+    fprintf(stderr,
+            "%s: repetition %zu does not count: the host stood still for %.3f ms, more than %.0f "
+            "ms; excused: missed %llu, false %llu\n",
+            path, rep + 1, (double)sample->stall_ns / 1e6, (double)n->tally.limit_ns / 1e6,
+            (unsigned long long)sample->missed, (unsigned long long)sample->wrong);
+}
+
+static void tell_early(size_t rep, const struct nodefail_sample *sample)
+{
+    fprintf(stderr,
+            "%s: repetition %zu has no figures: %llu daemons ended before any was to fail; they "
+            "count as false\n",
+            path, rep + 1, (unsigned long long)sample->wrong);
+}
+
+/* Until it counts, or never will. */
+static enum nodefail_next measure_one(struct nodefail *n, size_t rep)
 {
     mu_slot victims[NODEFAIL_NODES_MAX];
     struct nodefail_sample sample;
+    enum nodefail_next next = NODEFAIL_AGAIN;
     nodefail_draw(&n->random, n->rig.nodes, n->rig.count, n->contiguous, victims);
     uint64_t phase_ns = sim_random_below(&n->random, n->rig.period_ns);
-    if (!nodefail_rig_measure(&n->rig, victims, phase_ns, &sample))
-        return false;
-    n->detect_ms[rep] = sample.detect_ms;
-    n->all_told_ms[rep] = sample.all_told_ms;
-    n->missed += sample.missed;
-    n->wrong += sample.wrong;
-    if (n->with_each)
+    while (next == NODEFAIL_AGAIN) {
+        output_progress("%zu of %zu, %zu repeated", rep + 1, n->tally.reps, n->tally.repeated);
+        nodefail_rig_measure(&n->rig, victims, phase_ns, &sample);
+        if (n->rig.ring.signal != 0)
+            return NODEFAIL_CANNOT;
+        next = nodefail_tally_take(&n->tally, &sample);
+        if (next == NODEFAIL_AGAIN || next == NODEFAIL_TOO_STILL)
+            tell_excused(n, rep, &sample);
+    }
+    if (next == NODEFAIL_TOO_STILL)
+        fprintf(stderr, "%s: %zu were repeated already, and with --reps %zu no more are\n", path,
+                n->tally.repeated, n->tally.reps);
+    else if (next == NODEFAIL_NEXT && sample.end == NODEFAIL_ENDED_EARLY)
+        tell_early(rep, &sample);
+    else if (next == NODEFAIL_NEXT && n->with_each)
         tell_each(n, rep, victims, &sample);
-    return true;
+    return next;
 }
 
-static bool measure(struct nodefail *n)
+static enum nodefail_next measure(struct nodefail *n)
 {
-    bool good = true;
-    for (size_t rep = 0; good && rep < n->reps; rep++) {
-        output_progress("%zu of %zu", rep + 1, n->reps);
-        good = measure_once(n, rep);
-    }
+    enum nodefail_next next = NODEFAIL_NEXT;
+    for (size_t rep = 0; next == NODEFAIL_NEXT && rep < n->tally.reps; rep++)
+        next = measure_one(n, rep);
     output_progress_end();
-    return good;
+    return next;
 }
 
 /* ---- what is said of it ---- */
 
-/* 'sorted' is, and has at least one value. */
-static json_t *figures_json(const struct bench_figures *figures, const double *sorted)
+static const char *const figure_names[NODEFAIL_FIGURES] = {
+    [NODEFAIL_DETECT] = "detect_ms",
+    [NODEFAIL_EACH_NODE] = "each_node_ms",
+    [NODEFAIL_ALL_TOLD] = "all_told_ms",
+    [NODEFAIL_HOST_STALL] = "host_stall_ms",
+};
+
+/* 'sorted' is; null without any. */
+static json_t *figures_json(const struct bench_figures *figures, const double *sorted, size_t count)
 {
+    if (count == 0)
+        return json_null();
     json_t *object = json_object();
     json_object_set_new(object, "median", json_real(figures->median));
     json_object_set_new(object, "p99", json_real(figures->p99));
@@ -81,11 +116,11 @@ static json_t *figures_json(const struct bench_figures *figures, const double *s
     return object;
 }
 
-static void print_json(const struct nodefail *n, const struct bench_figures *detect,
-                       const struct bench_figures *all_told)
+static void print_json(const struct nodefail *n, const struct bench_figures *figures)
 {
     const struct nodefail_rig *rig = &n->rig;
-    json_t *object = json_object();
+    const struct nodefail_tally *tally = &n->tally;
+    json_t *object = json_object(), *stalls = json_object();
     json_object_set_new(object, "bench", json_string("nodefail"));
     json_object_set_new(object, "nodes", json_integer(rig->nodes));
     json_object_set_new(object, "procs", json_integer(rig->procs));
@@ -95,26 +130,30 @@ static void print_json(const struct nodefail *n, const struct bench_figures *det
     json_object_set_new(object, "how", json_string(how_words[rig->how]));
     json_object_set_new(object, "count", json_integer(rig->count));
     json_object_set_new(object, "placement", json_string(n->contiguous ? "contiguous" : "random"));
-    json_object_set_new(object, "reps", json_integer((json_int_t)n->reps));
+    json_object_set_new(object, "reps", json_integer((json_int_t)tally->taken));
     json_object_set_new(object, "seed", json_integer((json_int_t)n->seed));
-    json_object_set_new(object, "detect_ms", figures_json(detect, n->detect_ms));
-    json_object_set_new(object, "all_told_ms", figures_json(all_told, n->all_told_ms));
-    json_object_set_new(object, "missed", json_integer((json_int_t)n->missed));
-    json_object_set_new(object, "false", json_integer((json_int_t)n->wrong));
+    for (int i = 0; i < NODEFAIL_FIGURES; i++)
+        json_object_set_new(object, figure_names[i],
+                            figures_json(&figures[i], tally->ms[i], tally->taken));
+    json_object_set_new(object, "missed", json_integer((json_int_t)tally->missed));
+    json_object_set_new(object, "false", json_integer((json_int_t)tally->wrong));
+    json_object_set_new(stalls, "repeated", json_integer((json_int_t)tally->repeated));
+    json_object_set_new(stalls, "longest_ms", json_real((double)tally->longest_ns / 1e6));
+    json_object_set_new(object, "stalls", stalls);
     output_json(object);
 }
 
-static void print_row(const char *what, const struct bench_figures *figures, const double *sorted)
-{
-    printf("  %-46s %9.3f %9.3f %9.3f %9.3f\n", what, sorted[0], figures->median, figures->p99,
-           figures->max);
-}
-
-static void print_words(const struct nodefail *n, const struct bench_figures *detect,
-                        const struct bench_figures *all_told)
+static void print_words(const struct nodefail *n, const struct bench_figures *figures)
 {
     const struct nodefail_rig *rig = &n->rig;
+    const struct nodefail_tally *tally = &n->tally;
     char last[64];
+    const char *const rows[NODEFAIL_FIGURES] = {
+        [NODEFAIL_DETECT] = rig->count == 1 ? "some daemon knows" : "of each, some daemon knows",
+        [NODEFAIL_EACH_NODE] = "on each node a process has read all of it",
+        [NODEFAIL_ALL_TOLD] = last,
+        [NODEFAIL_HOST_STALL] = "meanwhile the host stood still, at a time, for",
+    };
     snprintf(last, sizeof last, "the last of %u survivors has read all of it",
              (rig->nodes - rig->count) * rig->procs);
     printf(
@@ -122,23 +161,27 @@ static void print_words(const struct nodefail *n, const struct bench_figures *de
         "  %-46s %9s %9s %9s %9s\n",
         rig->nodes, rig->procs, (unsigned long long)(rig->period_ns / 1000000),
         (unsigned long long)(rig->timeout_ns / 1000000), rig->count,
-        rig->count == 1 ? "node" : "nodes", how_done[rig->how], n->reps, "ms after that", "min",
-        "median", "99 %", "max");
-    print_row(rig->count == 1 ? "some daemon knows" : "of each, some daemon knows", detect,
-              n->detect_ms);
-    print_row(last, all_told, n->all_told_ms);
-    printf("  missed %llu, false %llu\n", (unsigned long long)n->missed,
-           (unsigned long long)n->wrong);
+        rig->count == 1 ? "node" : "nodes", how_done[rig->how], tally->taken, "ms after that",
+        "min", "median", "99 %", "max");
+    for (int i = 0; i < NODEFAIL_FIGURES && tally->taken > 0; i++)
+        printf("  %-46s %9.3f %9.3f %9.3f %9.3f\n", rows[i], tally->ms[i][0], figures[i].median,
+               figures[i].p99, figures[i].max);
+    printf("  missed %llu, false %llu\n", (unsigned long long)tally->missed,
+           (unsigned long long)tally->wrong);
+    printf("  the host stood still for at most %.3f ms; repetitions with more than %.0f ms, which "
+           "were repeated: %zu\n",
+           (double)tally->longest_ns / 1e6, (double)tally->limit_ns / 1e6, tally->repeated);
 }
 
 static void print(const struct nodefail *n, bool json)
 {
-    struct bench_figures detect = bench_figures_of(n->detect_ms, n->reps);
-    struct bench_figures all_told = bench_figures_of(n->all_told_ms, n->reps);
+    struct bench_figures figures[NODEFAIL_FIGURES];
+    for (int i = 0; i < NODEFAIL_FIGURES; i++)
+        figures[i] = bench_figures_of(n->tally.ms[i], n->tally.taken);
     if (json)
-        print_json(n, &detect, &all_told);
+        print_json(n, figures);
     else
-        print_words(n, &detect, &all_told);
+        print_words(n, figures);
 }
 
 /* ---- the command ---- */
@@ -153,9 +196,22 @@ static const char about[] =
     "processes are new; the victims, and when they fail between two heartbeats, are drawn.  All\n"
     "nodes are on this host: times are for its number of cores.\n"
     "\n"
-    "missed: events that survivors had not read after 10 s. false: events that survivors read\n"
-    "about somebody who lives, twice, or of a process before its node; until a timeout after the\n"
-    "last was told.  Exit 1 when there is one of either.";
+    "detect_ms: until of each victim some daemon knew. each_node_ms: until on each node that is\n"
+    "left one process had read all of it. all_told_ms: until the last one had. missed: events "
+    "that\n"
+    "survivors had not read after 10 s. false: events that survivors read about somebody who "
+    "lives,\n"
+    "twice, or of a process before its node, until a timeout after the last was told; or a daemon\n"
+    "that ended before any was to fail: that repetition has no figures.\n"
+    "\n"
+    "A timer on each core, with a priority above all daemons, notes how long the host itself "
+    "stands\n"
+    "still. host_stall_ms: the longest of these stalls between the failure and all_told_ms. A\n"
+    "repetition with one of more than timeout - period, from the start of its daemons on, does "
+    "not\n"
+    "count: what was missed or false in it is excused, and it is repeated with the same victims; "
+    "at\n"
+    "most R in all.  Exit 1 when anything is missed or false, or more had to be repeated.";
 
 static enum nodefail_how how_of(const char *word)
 {
@@ -185,8 +241,7 @@ int cmd_bench_nodefail(int argc, char **argv)
         {"each", ARG_FLAG, &each, 0, 0, NULL, "say each repetition, to standard error"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
-    const struct command command = {"muster bench nodefail", about, NULL, args,
-                                    sizeof args / sizeof args[0]};
+    const struct command command = {path, about, NULL, args, sizeof args / sizeof args[0]};
     args_parse(&command, argc, argv);
     const char *broken = bench_ring_times_error(period_ms, timeout_ms);
     if (broken != NULL)
@@ -206,21 +261,20 @@ int cmd_bench_nodefail(int argc, char **argv)
     n.contiguous = strcmp(placement, "contiguous") == 0;
     n.with_each = each;
     n.seed = seed;
-    n.reps = reps;
+    n.tally.reps = reps;
+    n.tally.limit_ns = n.rig.timeout_ns - n.rig.period_ns;
     sim_random_init(&n.random, seed);
-    n.detect_ms = calloc(reps, sizeof(double));
-    n.all_told_ms = calloc(reps, sizeof(double));
-    if (n.detect_ms == NULL || n.all_told_ms == NULL) {
-        fprintf(stderr, "%s: %s\n", command.path, strerror(errno));
+    if (!nodefail_tally_make(&n.tally)) {
+        fprintf(stderr, "%s: %s\n", path, strerror(errno));
         return 1;
     }
     bool opened = nodefail_rig_open(&n.rig);
-    bool good = opened && measure(&n);
-    if (good)
+    enum nodefail_next end = opened ? measure(&n) : NODEFAIL_CANNOT;
+    if (end != NODEFAIL_CANNOT)
         print(&n, json);
     if (opened)
         nodefail_rig_close(&n.rig);
-    free(n.detect_ms);
-    free(n.all_told_ms);
-    return bench_ring_end(&n.rig.ring, good && n.missed == 0 && n.wrong == 0 ? 0 : 1);
+    nodefail_tally_free(&n.tally);
+    bool good = end == NODEFAIL_NEXT && n.tally.missed == 0 && n.tally.wrong == 0;
+    return bench_ring_end(&n.rig.ring, good ? 0 : 1);
 }

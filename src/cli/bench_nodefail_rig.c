@@ -13,6 +13,10 @@
 
 extern char **environ;
 
+enum { REST_MS = 120 * 1000 }; /* of a repetition, at most: daemons start and are heard, and some */
+
+#define WINDOW_NS UINT64_C(1000000)
+
 static const char command[] = "muster bench nodefail";
 
 /* ---- the reader ---- */
@@ -44,11 +48,22 @@ bool nodefail_rig_open(struct nodefail_rig *rig)
         nodefail_door_close(&rig->door);
         return false;
     }
+    uint64_t fixed_ms = REST_MS + NODEFAIL_START_MS + NODEFAIL_SETTLE_MS + NODEFAIL_WAIT_MS;
+    uint64_t span_ns = fixed_ms * 1000000 + rig->period_ns + rig->timeout_ns;
+    rig->windows.width_ns = WINDOW_NS;
+    rig->windows.limit_ns = rig->timeout_ns - rig->period_ns;
+    if (!stall_windows_make(&rig->windows, span_ns)) {
+        fprintf(stderr, "%s: no memory for stalls in %llu s\n", command,
+                (unsigned long long)(span_ns / 1000000000));
+        nodefail_door_close(&rig->door);
+        return false;
+    }
     return true;
 }
 
 void nodefail_rig_close(struct nodefail_rig *rig)
 {
+    stall_windows_free(&rig->windows);
     nodefail_door_close(&rig->door);
 }
 
@@ -58,8 +73,10 @@ void nodefail_rig_close(struct nodefail_rig *rig)
 static void on_lost(void *owner, mu_slot node, const char *text)
 {
     struct nodefail_rig *rig = owner;
-    if (!rig->door.page->is_victim[node] && !rig->door.page->is_over)
-        fprintf(stderr, "%s: node %u, which is no victim: %s\n", command, node, text);
+    if (rig->door.page->is_victim[node] || rig->door.page->is_over)
+        return;
+    rig->lost++;
+    fprintf(stderr, "%s: node %u, which is no victim: %s\n", command, node, text);
 }
 
 static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evidence)
@@ -107,28 +124,19 @@ static bool start_readers(struct nodefail_rig *rig)
     return rig->job != NULL;
 }
 
-/* True also when it is too late: the counter tells. */
-static bool wait_for(struct nodefail_rig *rig, const _Atomic uint32_t *counter, uint32_t wanted,
-                     uint64_t limit_ms)
-{
-    uint64_t end_ns = bench_now_ns() + limit_ms * 1000000u;
-    while (atomic_load(counter) < wanted && bench_now_ns() < end_ns)
-        if (!bench_ring_pass_ms(&rig->ring, 1))
-            return false;
-    return true;
-}
-
-static bool wait_ready(struct nodefail_rig *rig)
+/* Readers of a daemon that has ended never come. */
+static bool wait_readers(struct nodefail_rig *rig)
 {
     const struct nodefail_page *page = rig->door.page;
-    if (!wait_for(rig, &page->ready, page->size, NODEFAIL_START_MS))
-        return false;
-    if (page->ready < page->size) {
-        fprintf(stderr, "%s: %u of %u processes were there after %u s\n", command, page->ready,
-                page->size, NODEFAIL_START_MS / 1000);
-        return false;
-    }
-    return bench_ring_pass_ms(&rig->ring, NODEFAIL_SETTLE_MS);
+    uint64_t end_ns = bench_now_ns() + NODEFAIL_START_MS * UINT64_C(1000000);
+    while (page->ready < page->size && rig->lost == 0 && bench_now_ns() < end_ns)
+        if (!bench_ring_pass_ms(&rig->ring, 1))
+            return false;
+    if (page->ready == page->size)
+        return true;
+    fprintf(stderr, "%s: %u of %u processes were there after %.1f s\n", command, page->ready,
+            page->size, NODEFAIL_START_MS / 1e3 - ((double)end_ns - (double)bench_now_ns()) / 1e9);
+    return false;
 }
 
 static bool wait_phase(struct nodefail_rig *rig, uint64_t phase_ns)
@@ -226,19 +234,49 @@ static bool fail_all(struct nodefail_rig *rig, const mu_slot *victims, uint64_t 
 
 /* ---- after ---- */
 
-static double since_ms(uint64_t from_ns, uint64_t ns)
+/* True also when it is too late: the page tells. */
+static bool wait_told(struct nodefail_rig *rig)
 {
-    return ((double)ns - (double)from_ns) / 1e6;
+    uint64_t end_ns = bench_now_ns() + NODEFAIL_WAIT_MS * UINT64_C(1000000);
+    uint32_t survivors = (rig->nodes - rig->count) * rig->procs;
+    while (atomic_load(&rig->door.page->done) < survivors && bench_now_ns() < end_ns)
+        if (!bench_ring_pass_ms(&rig->ring, 1))
+            return false;
+    return true;
+}
+
+/* When the first process of this node had read all of it; UINT64_MAX: none has. */
+static uint64_t node_told_ns(const struct nodefail_page *page, mu_slot node)
+{
+    uint64_t first_ns = UINT64_MAX;
+    for (uint32_t rank = node * page->procs; rank < (node + 1) * page->procs; rank++) {
+        const struct nodefail_slot *slot = &page->slots[rank];
+        bool all = slot->nodes_told + slot->processes_told == nodefail_expected(page);
+        if (all && slot->last_ns < first_ns)
+            first_ns = slot->last_ns;
+    }
+    return first_ns;
+}
+
+/* Who never did counts as 'never'. */
+static double until_ms(const struct nodefail_sample *sample, uint64_t ns)
+{
+    return ns == UINT64_MAX ? NODEFAIL_WAIT_MS : ((double)ns - (double)sample->from_ns) / 1e6;
 }
 
 static void take_sample(const struct nodefail_rig *rig, const mu_slot *victims,
                         struct nodefail_sample *sample)
 {
     const struct nodefail_page *page = rig->door.page;
-    uint64_t seen_ns = 0, last_ns = 0;
+    uint64_t seen_ns = 0, node_ns = 0, last_ns = 0;
     for (uint32_t i = 0; i < rig->count; i++)
         if (page->seen_ns[victims[i]] > seen_ns)
             seen_ns = page->seen_ns[victims[i]];
+    for (mu_slot node = 0; node < page->nodes; node++) {
+        uint64_t first_ns = page->is_victim[node] ? 0 : node_told_ns(page, node);
+        if (first_ns > node_ns)
+            node_ns = first_ns;
+    }
     for (uint32_t rank = 0; rank < page->size; rank++) {
         const struct nodefail_slot *slot = &page->slots[rank];
         if (page->is_victim[rank / page->procs])
@@ -250,32 +288,61 @@ static void take_sample(const struct nodefail_rig *rig, const mu_slot *victims,
             sample->last_rank = rank;
         }
     }
-    bool unseen = seen_ns == UINT64_MAX;
-    sample->detect_ms = unseen ? NODEFAIL_WAIT_MS : since_ms(sample->from_ns, seen_ns);
-    sample->all_told_ms =
-        sample->missed > 0 ? NODEFAIL_WAIT_MS : since_ms(sample->from_ns, last_ns);
+    sample->detect_ms = until_ms(sample, seen_ns);
+    sample->each_node_ms = until_ms(sample, node_ns);
+    sample->all_told_ms = until_ms(sample, sample->missed > 0 ? UINT64_MAX : last_ns);
+}
+
+/* ---- one repetition ---- */
+
+static bool prepare(struct nodefail_rig *rig, const mu_slot *victims, uint64_t phase_ns)
+{
+    return bench_ring_wait_heard(&rig->ring) && start_readers(rig) && wait_readers(rig) &&
+           bench_ring_pass_ms(&rig->ring, NODEFAIL_SETTLE_MS) &&
+           (rig->how != NODEFAIL_STOP || guard_victims(rig, victims)) && wait_phase(rig, phase_ns);
 }
 
 /* After the last event another timeout passes, in which nobody else may be accused. */
-static bool measure(struct nodefail_rig *rig, const mu_slot *victims, uint64_t phase_ns,
-                    struct nodefail_sample *sample)
+static enum nodefail_end measure(struct nodefail_rig *rig, const mu_slot *victims,
+                                 uint64_t phase_ns, struct nodefail_sample *sample)
 {
-    const struct nodefail_page *page = rig->door.page;
-    uint32_t survivors = (rig->nodes - rig->count) * rig->procs;
-    if (!start_readers(rig) || !wait_ready(rig))
-        return false;
-    if (rig->how == NODEFAIL_STOP && !guard_victims(rig, victims))
-        return false;
-    if (!wait_phase(rig, phase_ns) || !fail_all(rig, victims, &sample->from_ns))
-        return false;
-    if (!wait_for(rig, &page->done, survivors, NODEFAIL_WAIT_MS) ||
+    bool ready = prepare(rig, victims, phase_ns);
+    if (!ready) /* who did not answer may have ended: the loop is to hear of that */
+        bench_ring_pass_ms(&rig->ring, NODEFAIL_SETTLE_MS);
+    if (rig->lost > 0 && rig->ring.signal == 0) {
+        sample->wrong = rig->lost;
+        return NODEFAIL_ENDED_EARLY;
+    }
+    if (!ready || !fail_all(rig, victims, &sample->from_ns) || !wait_told(rig) ||
         !bench_ring_pass_ms(&rig->ring, (uint32_t)(rig->timeout_ns / 1000000)))
-        return false;
+        return NODEFAIL_BROKEN;
     take_sample(rig, victims, sample);
-    return true;
+    return NODEFAIL_MEASURED;
 }
 
-bool nodefail_rig_measure(struct nodefail_rig *rig, const mu_slot *victims, uint64_t phase_ns,
+static bool start_timers(struct nodefail_rig *rig)
+{
+    stall_windows_reset(&rig->windows);
+    int error = stall_timers_start(&rig->timers, &rig->windows);
+    if (error != 0 || !rig->was_timed)
+        stall_timers_tell(&rig->timers, error, command);
+    rig->was_timed = true;
+    return error == 0;
+}
+
+/* A stall that began before the failure counts from there on. */
+static void take_stalls(const struct nodefail_rig *rig, struct nodefail_sample *sample)
+{
+    sample->stall_ns = stall_longest_ns(&rig->windows);
+    if (sample->end != NODEFAIL_MEASURED)
+        return;
+    uint64_t told_ns = sample->from_ns + (uint64_t)(sample->all_told_ms * 1e6);
+    uint64_t stall_ns = stall_longest_between_ns(&rig->windows, sample->from_ns, told_ns);
+    double stall_ms = (double)stall_ns / 1e6;
+    sample->host_stall_ms = stall_ms < sample->all_told_ms ? stall_ms : sample->all_told_ms;
+}
+
+void nodefail_rig_measure(struct nodefail_rig *rig, const mu_slot *victims, uint64_t phase_ns,
                           struct nodefail_sample *sample)
 {
     const struct bench_ring_config config = {.command = command,
@@ -284,13 +351,18 @@ bool nodefail_rig_measure(struct nodefail_rig *rig, const mu_slot *victims, uint
                                              .timeout_ns = rig->timeout_ns,
                                              .lost = on_lost,
                                              .owner = rig};
-    *sample = (struct nodefail_sample){0};
+    *sample = (struct nodefail_sample){.end = NODEFAIL_BROKEN};
+    rig->lost = 0;
     nodefail_page_reset(rig->door.page);
-    bool good = bench_ring_open(&rig->ring, &config) && measure(rig, victims, phase_ns, sample);
+    if (!start_timers(rig))
+        return;
+    if (bench_ring_open(&rig->ring, &config))
+        sample->end = measure(rig, victims, phase_ns, sample);
+    stall_timers_stop(&rig->timers);
+    take_stalls(rig, sample);
     rig->door.page->is_over = true;
     nodefail_guard_strike(&rig->guard);
     job_free(rig->job);
     rig->job = NULL;
     bench_ring_close(&rig->ring);
-    return good;
 }

@@ -5,7 +5,9 @@
 
 #include "cli/bench_nodefail_guard.h"
 #include "cli/bench_nodefail_page.h"
+#include "cli/bench_nodefail_tally.h"
 #include "cli/bench_ring.h"
+#include "cli/bench_stall.h"
 
 #include <limits.h>
 
@@ -23,28 +25,24 @@ struct nodefail_rig {
     enum nodefail_how how;
     char reader[PATH_MAX]; /* the program */
     struct nodefail_door door;
+    bool was_timed; /* it was said how good the timers are */
     /* Of one repetition. */
+    struct stall_windows windows; /* from before the daemons are started on */
+    struct stall_timers timers;
     struct bench_ring ring;
     struct job *job;
     struct nodefail_guard guard;
+    uint32_t lost; /* daemons that ended and were not to */
 };
 
-struct nodefail_sample {
-    uint64_t from_ns;   /* right before the first victim was killed, stopped or cut off */
-    double detect_ms;   /* until each victim was known to some daemon */
-    double all_told_ms; /* until the last survivor had read the last event about them */
-    uint32_t last_rank; /* that survivor */
-    uint64_t missed;    /* events that survivors did not read in time */
-    uint64_t wrong;     /* events that survivors read and should not have */
-};
-
-/* Finds the reader and makes the page.  False: it has said why. */
+/* Finds the reader, and makes the page and the windows.  False: it has said why. */
 bool nodefail_rig_open(struct nodefail_rig *rig);
 void nodefail_rig_close(struct nodefail_rig *rig);
 
 /* The whole repetition.  'phase_ns' is waited for before the failure, so that it falls anywhere
- * between two heartbeats.  False: it has said why, or a signal came (ring.signal). */
-bool nodefail_rig_measure(struct nodefail_rig *rig, const mu_slot *victims, uint64_t phase_ns,
+ * between two heartbeats.  A daemon that ends before that ends the repetition.  Broken: it has said
+ * why, or a signal came (ring.signal). */
+void nodefail_rig_measure(struct nodefail_rig *rig, const mu_slot *victims, uint64_t phase_ns,
                           struct nodefail_sample *sample);
 
 #endif

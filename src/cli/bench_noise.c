@@ -101,7 +101,7 @@ static bool measure_bare(struct noise *n)
 static bool measure(struct noise *n)
 {
     uint64_t ms = n->round_periods * n->ring.config.period_ns / 1000000;
-    bool good = bench_ring_pass_ms(&n->ring, SETTLE_MS);
+    bool good = bench_ring_wait_heard(&n->ring) && bench_ring_pass_ms(&n->ring, SETTLE_MS);
     for (uint32_t i = 0; good && i < n->rounds; i++) {
         output_progress("%u of %u", i + 1, n->rounds);
         good = begin(n) && bench_ring_pass_ms(&n->ring, (uint32_t)ms) && end(n) && measure_bare(n);

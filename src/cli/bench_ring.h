@@ -46,9 +46,12 @@ struct bench_ring_counts {
 /* Times from flags.  NULL, or the rule that they break. */
 const char *bench_ring_times_error(uint64_t period_ms, uint64_t timeout_ms);
 
-/* Starts the daemons, and waits until each of them is heard by its observer.  False: it has said
- * why, or a signal came.  bench_ring_close() follows either way. */
+/* Starts the daemons.  False: it has said why, or a signal came.  bench_ring_close() follows either
+ * way. */
 bool bench_ring_open(struct bench_ring *ring, const struct bench_ring_config *config);
+
+/* Waits until each of them is heard by its observer.  False: it has said why, or a signal came. */
+bool bench_ring_wait_heard(struct bench_ring *ring);
 
 /* Kills the daemons and everything else that descends from this process. */
 void bench_ring_close(struct bench_ring *ring);

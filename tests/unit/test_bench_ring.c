@@ -1,14 +1,16 @@
 /* What 'muster bench nodefail' and 'muster bench accuracy' count with: who fails, what a reader
- * makes of what it is told, windows in which the host stood still, and the guard of what is
- * stopped. */
-#include "cli/bench_accuracy_stall.h"
+ * makes of what it is told, windows in which the host stood still, which repetitions count, and the
+ * guard of what is stopped. */
 #include "cli/bench_accuracy_watch.h"
 #include "cli/bench_nodefail_draw.h"
 #include "cli/bench_nodefail_guard.h"
 #include "cli/bench_nodefail_note.h"
+#include "cli/bench_nodefail_tally.h"
 #include "cli/bench_ring.h"
+#include "cli/bench_stall.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -217,7 +219,7 @@ static void no_bench_no_page(void **state)
 
 /* ---- when the host stood still ---- */
 
-enum { WINDOWS = 4 };
+enum { WINDOWS = 4, WIDTH_NS = 1000 * 1000 };
 
 static _Atomic uint64_t longest_ns[WINDOWS];
 
@@ -225,7 +227,8 @@ static struct stall_windows new_windows(void)
 {
     for (int i = 0; i < WINDOWS; i++)
         longest_ns[i] = 0;
-    return (struct stall_windows){.start_ns = 5 * STALL_WINDOW_NS,
+    return (struct stall_windows){.start_ns = 5 * WIDTH_NS,
+                                  .width_ns = WIDTH_NS,
                                   .limit_ns = 1000,
                                   .count = WINDOWS,
                                   .longest_ns = longest_ns};
@@ -237,8 +240,8 @@ static void only_a_long_stall_spoils_a_window(void **state)
     struct stall_windows windows = new_windows();
     stall_note(&windows, windows.start_ns + 10, 1000);
     assert_int_equal(stall_spoilt(&windows, 0, WINDOWS), 0);
-    stall_note(&windows, windows.start_ns + 2 * STALL_WINDOW_NS, 1001);
-    stall_note(&windows, windows.start_ns + 2 * STALL_WINDOW_NS + 9000, 50);
+    stall_note(&windows, windows.start_ns + 2 * WIDTH_NS, 1001);
+    stall_note(&windows, windows.start_ns + 2 * WIDTH_NS + 9000, 50);
     assert_int_equal(stall_spoilt(&windows, 0, 2), 0);
     assert_int_equal(stall_spoilt(&windows, 0, 3), 1);
     assert_int_equal(stall_spoilt(&windows, 2, 9), 1);
@@ -250,14 +253,14 @@ static void a_stall_counts_in_each_window_that_it_touches(void **state)
 {
     (void)state;
     struct stall_windows windows = new_windows();
-    stall_note(&windows, windows.start_ns + STALL_WINDOW_NS - 600, 2000);
+    stall_note(&windows, windows.start_ns + WIDTH_NS - 600, 2000);
     assert_int_equal(longest_ns[0], 2000);
     assert_int_equal(longest_ns[1], 2000);
     assert_int_equal(longest_ns[2], 0);
     stall_note(&windows, windows.start_ns - 5000, 6000); /* from before the beginning */
     assert_int_equal(longest_ns[0], 6000);
     stall_note(&windows, windows.start_ns - 5000, 4000); /* before it altogether */
-    stall_note(&windows, windows.start_ns + WINDOWS * STALL_WINDOW_NS + 1, 9000); /* behind */
+    stall_note(&windows, windows.start_ns + WINDOWS * WIDTH_NS + 1, 9000); /* behind */
     assert_int_equal(stall_longest_ns(&windows), 6000);
 }
 
@@ -265,14 +268,115 @@ static void a_span_is_excused_by_a_spoilt_window_that_it_touches(void **state)
 {
     (void)state;
     struct stall_windows windows = new_windows();
-    uint64_t second_ns = windows.start_ns + STALL_WINDOW_NS;
+    uint64_t second_ns = windows.start_ns + WIDTH_NS;
     stall_note(&windows, second_ns + 100, 1500);
     assert_false(stall_between(&windows, windows.start_ns, second_ns - 1));
     assert_true(stall_between(&windows, windows.start_ns, second_ns));
     assert_true(stall_between(&windows, second_ns + 7, second_ns + 8));
-    assert_true(stall_between(&windows, 0, windows.start_ns + 3 * STALL_WINDOW_NS));
-    assert_false(stall_between(&windows, second_ns + STALL_WINDOW_NS, UINT64_MAX));
+    assert_true(stall_between(&windows, 0, windows.start_ns + 3 * WIDTH_NS));
+    assert_false(stall_between(&windows, second_ns + WIDTH_NS, UINT64_MAX));
     assert_false(stall_between(&windows, 0, windows.start_ns - 1));
+}
+
+static void the_longest_stall_of_a_span_is_known(void **state)
+{
+    (void)state;
+    struct stall_windows windows = new_windows();
+    uint64_t second_ns = windows.start_ns + WIDTH_NS, third_ns = second_ns + WIDTH_NS;
+    stall_note(&windows, windows.start_ns, 300);
+    stall_note(&windows, second_ns, 700);
+    stall_note(&windows, second_ns, 600);
+    assert_int_equal(stall_longest_between_ns(&windows, 0, second_ns - 1), 300);
+    assert_int_equal(stall_longest_between_ns(&windows, windows.start_ns, second_ns), 700);
+    assert_int_equal(stall_longest_between_ns(&windows, third_ns, UINT64_MAX), 0);
+    assert_int_equal(stall_longest_between_ns(&windows, 0, windows.start_ns - 1), 0);
+}
+
+/* Nobody is woken up at the very nanosecond, so each timer notes something. */
+static void timers_note_until_they_are_stopped(void **state)
+{
+    (void)state;
+    struct stall_windows windows = {.width_ns = UINT64_C(1000000000), .limit_ns = 1000000000};
+    struct stall_timers timers;
+    assert_true(stall_windows_make(&windows, 3600 * windows.width_ns));
+    assert_int_equal(stall_longest_ns(&windows), 0);
+    assert_int_equal(stall_timers_start(&timers, &windows), 0);
+    while (stall_longest_ns(&windows) == 0)
+        sched_yield();
+    stall_timers_stop(&timers);
+    stall_timers_stop(&timers); /* again: nothing */
+    stall_windows_reset(&windows);
+    assert_int_equal(stall_longest_ns(&windows), 0);
+    stall_windows_free(&windows);
+}
+
+/* ---- which repetitions count ---- */
+
+static struct nodefail_tally tally;
+
+static int open_tally(void **state)
+{
+    (void)state;
+    tally = (struct nodefail_tally){.reps = 2, .limit_ns = 1000};
+    return nodefail_tally_make(&tally) ? 0 : -1;
+}
+
+static int close_tally(void **state)
+{
+    (void)state;
+    nodefail_tally_free(&tally);
+    return 0;
+}
+
+static enum nodefail_next take(enum nodefail_end end, uint64_t stall_ns, uint64_t missed,
+                               uint64_t wrong)
+{
+    const struct nodefail_sample sample = {.end = end,
+                                           .detect_ms = 1,
+                                           .each_node_ms = 2,
+                                           .all_told_ms = 3,
+                                           .host_stall_ms = 0.5,
+                                           .stall_ns = stall_ns,
+                                           .missed = missed,
+                                           .wrong = wrong};
+    return nodefail_tally_take(&tally, &sample);
+}
+
+static void what_is_measured_counts(void **state)
+{
+    (void)state;
+    assert_int_equal(take(NODEFAIL_MEASURED, 1000, 3, 4), NODEFAIL_NEXT);
+    assert_int_equal(tally.taken, 1);
+    assert_int_equal(tally.missed, 3);
+    assert_int_equal(tally.wrong, 4);
+    assert_int_equal(tally.repeated, 0);
+    assert_int_equal(tally.longest_ns, 1000);
+    assert_true(tally.ms[NODEFAIL_DETECT][0] == 1 && tally.ms[NODEFAIL_EACH_NODE][0] == 2);
+    assert_true(tally.ms[NODEFAIL_ALL_TOLD][0] == 3 && tally.ms[NODEFAIL_HOST_STALL][0] == 0.5);
+}
+
+static void a_long_stall_excuses_everything(void **state)
+{
+    (void)state;
+    assert_int_equal(take(NODEFAIL_MEASURED, 1001, 3, 4), NODEFAIL_AGAIN);
+    assert_int_equal(take(NODEFAIL_BROKEN, 5000, 0, 0), NODEFAIL_AGAIN);
+    assert_int_equal(take(NODEFAIL_ENDED_EARLY, 7000, 0, 1), NODEFAIL_TOO_STILL);
+    assert_int_equal(tally.repeated, 2);
+    assert_int_equal(tally.taken, 0);
+    assert_int_equal(tally.missed + tally.wrong, 0);
+    assert_int_equal(tally.longest_ns, 7000);
+    assert_int_equal(take(NODEFAIL_MEASURED, 0, 0, 0), NODEFAIL_NEXT);
+    assert_int_equal(tally.longest_ns, 7000);
+}
+
+static void without_a_stall_nothing_is_excused(void **state)
+{
+    (void)state;
+    assert_int_equal(take(NODEFAIL_ENDED_EARLY, 0, 0, 2), NODEFAIL_NEXT);
+    assert_int_equal(tally.wrong, 2);
+    assert_int_equal(tally.taken, 0); /* it has no figures */
+    assert_int_equal(take(NODEFAIL_BROKEN, 0, 0, 0), NODEFAIL_CANNOT);
+    assert_int_equal(tally.repeated, 0);
 }
 
 /* ---- the guard ---- */
@@ -384,6 +488,12 @@ int main(void)
         cmocka_unit_test(only_a_long_stall_spoils_a_window),
         cmocka_unit_test(a_stall_counts_in_each_window_that_it_touches),
         cmocka_unit_test(a_span_is_excused_by_a_spoilt_window_that_it_touches),
+        cmocka_unit_test(the_longest_stall_of_a_span_is_known),
+        cmocka_unit_test(timers_note_until_they_are_stopped),
+        cmocka_unit_test_setup_teardown(what_is_measured_counts, open_tally, close_tally),
+        cmocka_unit_test_setup_teardown(a_long_stall_excuses_everything, open_tally, close_tally),
+        cmocka_unit_test_setup_teardown(without_a_stall_nothing_is_excused, open_tally,
+                                        close_tally),
         cmocka_unit_test(the_guard_kills_what_is_stopped),
         cmocka_unit_test(the_guard_outlives_its_bench),
         cmocka_unit_test(times_follow_the_rules_of_the_ring),
