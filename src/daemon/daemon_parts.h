@@ -71,6 +71,7 @@ struct mu_daemon {
     struct mu_heartbeat *heartbeat; /* from the beginning on; runs from the start on */
     bool ring_runs;
     bool ring_ready; /* it knows that every node has started */
+    bool times_wait; /* period_ns and timeout_ns, for room in the queue to the heartbeat thread */
     bool ring_ends;  /* somebody has left, as all will */
     uv_poll_t ring_poll;
     uint64_t period_ns, timeout_ns; /* as everybody was told last */

@@ -192,7 +192,8 @@ static void on_news(uv_poll_t *poll, int status, int events)
 
 /* ---- to the ring ---- */
 
-static void give_outs(struct mu_daemon *daemon)
+/* What does not fit into the queue now is given when the thread has had its turn. */
+static void give(struct mu_daemon *daemon)
 {
     uint32_t given = 0;
     while (given < daemon->out_count &&
@@ -201,7 +202,10 @@ static void give_outs(struct mu_daemon *daemon)
         given++;
     daemon->out_count -= given;
     memmove(daemon->outs, daemon->outs + given, daemon->out_count * sizeof *daemon->outs);
-    if (daemon->out_count > 0)
+    if (daemon->times_wait &&
+        mu_heartbeat_set(daemon->heartbeat, daemon->period_ns, daemon->timeout_ns))
+        daemon->times_wait = false;
+    if (daemon->out_count > 0 || daemon->times_wait)
         uv_timer_start(&daemon->ring_timer, mu_daemon_ring_again, AGAIN_MS, 0);
 }
 
@@ -209,7 +213,7 @@ void mu_daemon_ring_again(uv_timer_t *timer)
 {
     struct mu_daemon *daemon = timer->data;
     if (daemon->ring_runs)
-        give_outs(daemon);
+        give(daemon);
 }
 
 void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation)
@@ -224,7 +228,7 @@ void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarna
         abort(); /* the ring would go on to observe the dead */
     assert(daemon->out_count < most);
     daemon->outs[daemon->out_count++] = (struct mu_dead_entry){slot, incarnation};
-    give_outs(daemon);
+    give(daemon);
 }
 
 /* A node says goodbye when the machine ends, and never goes alone.  Only its neighbours hear that,
@@ -237,10 +241,12 @@ void mu_daemon_ring_left(struct mu_daemon *daemon, mu_slot slot, uint32_t incarn
 
 void mu_daemon_ring_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns)
 {
-    if (!daemon->ring_runs || !mu_heartbeat_set(daemon->heartbeat, period_ns, timeout_ns))
+    if (!daemon->ring_runs)
         return;
     daemon->period_ns = period_ns;
     daemon->timeout_ns = timeout_ns;
+    daemon->times_wait = true;
+    give(daemon);
     mu_tell("heartbeats every %" PRIu64 " us, timeout %" PRIu64 " us", period_ns / 1000,
             timeout_ns / 1000);
 }
