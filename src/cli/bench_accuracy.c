@@ -310,10 +310,10 @@ static const char about[] =
     "\n"
     "A timer on each core, with a priority above all daemons, notes how long the host itself "
     "stands\n"
-    "still.  Seconds in which that was longer than timeout - period are reported and repeated "
-    "(the\n"
-    "run takes up to twice as long), and verdicts in them are not counted as false.  After a\n"
-    "verdict everything goes on with new daemons.\n"
+    "still; stalls within a timeout of each other are added up.  Seconds in which that was longer\n"
+    "than timeout - period are reported and repeated (the run takes up to twice as long), and\n"
+    "verdicts in them are not counted as false.  After a verdict everything goes on with new\n"
+    "daemons.\n"
     "\n"
     "heartbeats: datagrams sent, acknowledgements included. lag_us: how late heartbeat threads "
     "woke\n"
@@ -351,6 +351,7 @@ int cmd_bench_accuracy(int argc, char **argv)
     a.seconds = seconds;
     a.windows.width_ns = WINDOW_NS;
     a.windows.limit_ns = config.timeout_ns - config.period_ns;
+    a.windows.near_ns = config.timeout_ns;
     a.launch.ring = a.watch.ring = &a.ring;
     if (!make(&a, config.nodes)) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));

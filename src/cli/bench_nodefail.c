@@ -206,12 +206,12 @@ static const char about[] =
     "\n"
     "A timer on each core, with a priority above all daemons, notes how long the host itself "
     "stands\n"
-    "still. host_stall_ms: the longest of these stalls between the failure and all_told_ms. A\n"
-    "repetition with one of more than timeout - period, from the start of its daemons on, does "
-    "not\n"
-    "count: what was missed or false in it is excused, and it is repeated with the same victims; "
-    "at\n"
-    "most R in all.  Exit 1 when anything is missed or false, or more had to be repeated.";
+    "still; stalls within a timeout of each other are added up. host_stall_ms: the longest\n"
+    "between the failure and all_told_ms. A repetition with more than timeout - period of it, "
+    "from\n"
+    "the start of its daemons on, does not count: what was missed or false in it is excused, and\n"
+    "it is repeated with the same victims; at most R in all.  Exit 1 when anything is missed or\n"
+    "false, or more had to be repeated.";
 
 static enum nodefail_how how_of(const char *word)
 {

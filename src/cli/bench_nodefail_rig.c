@@ -52,6 +52,7 @@ bool nodefail_rig_open(struct nodefail_rig *rig)
     uint64_t span_ns = fixed_ms * 1000000 + rig->period_ns + rig->timeout_ns;
     rig->windows.width_ns = WINDOW_NS;
     rig->windows.limit_ns = rig->timeout_ns - rig->period_ns;
+    rig->windows.near_ns = rig->timeout_ns;
     if (!stall_windows_make(&rig->windows, span_ns)) {
         fprintf(stderr, "%s: no memory for stalls in %llu s\n", command,
                 (unsigned long long)(span_ns / 1000000000));

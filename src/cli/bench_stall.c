@@ -61,6 +61,24 @@ void stall_note(struct stall_windows *windows, uint64_t from_ns, uint64_t long_n
     }
 }
 
+/* Without room the earliest is forgotten: stalls are then so short that others make up for it. */
+uint64_t stall_add(struct stall_recent *recent, uint64_t near_ns, uint64_t from_ns,
+                   uint64_t long_ns)
+{
+    uint32_t old = recent->count == STALL_RECENT_MAX;
+    while (old < recent->count &&
+           recent->stalls[old].from_ns + recent->stalls[old].long_ns + near_ns < from_ns)
+        old++;
+    recent->count -= old;
+    memmove(recent->stalls, recent->stalls + old, recent->count * sizeof recent->stalls[0]);
+    recent->stalls[recent->count].from_ns = from_ns;
+    recent->stalls[recent->count++].long_ns = long_ns;
+    uint64_t sum_ns = 0;
+    for (uint32_t i = 0; i < recent->count; i++)
+        sum_ns += recent->stalls[i].long_ns;
+    return sum_ns;
+}
+
 size_t stall_spoilt(const struct stall_windows *windows, size_t first, size_t count)
 {
     size_t spoilt = 0;
@@ -99,6 +117,7 @@ bool stall_between(const struct stall_windows *windows, uint64_t from_ns, uint64
 static void *run(void *argument)
 {
     struct stall_timers *all = argument;
+    struct stall_recent recent = {.count = 0};
     thread_must_not_be_cancelled();
     pthread_mutex_lock(&all->gate);
     pthread_mutex_unlock(&all->gate);
@@ -112,9 +131,14 @@ static void *run(void *argument)
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
             ;
         uint64_t now_ns = bench_now_ns();
-        stall_note(all->windows, due_ns, now_ns - due_ns);
-        if (now_ns - due_ns > all->interval_ns)
-            due_ns = now_ns; /* what was slept through is one stall, not many */
+        uint64_t late_ns = now_ns - due_ns;
+        if (late_ns <= all->interval_ns) {
+            stall_note(all->windows, due_ns, late_ns);
+            continue;
+        }
+        uint64_t near_ns = all->windows->near_ns;
+        stall_note(all->windows, due_ns, stall_add(&recent, near_ns, due_ns, late_ns));
+        due_ns = now_ns; /* what was slept through is one stall, not many */
     }
     return NULL;
 }

@@ -10,16 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Time from start_ns on in windows, and the longest stall that touched each. */
+enum { STALL_RECENT_MAX = 32 };
+
+/* Time from start_ns on in windows, and the longest stall that touched each.  A core that stands
+ * still again and again is as late as one that stood still for all of that in one piece: stalls
+ * within 'near_ns' of each other are added up. */
 struct stall_windows {
     uint64_t start_ns;
     uint64_t width_ns; /* of a window */
+    uint64_t near_ns;  /* 0: each stall counts for itself */
     uint64_t limit_ns; /* a window with a longer stall than this one is spoilt */
     size_t count;
     _Atomic uint64_t *longest_ns;
 };
 
-/* Windows for so much time, which begins now.  'width_ns' and 'limit_ns' are set by the caller.
+/* Windows for so much time, which begins now.  'width_ns', 'near_ns' and 'limit_ns' are set by the
+ * caller.
  * False: no memory. */
 bool stall_windows_make(struct stall_windows *windows, uint64_t span_ns);
 void stall_windows_free(struct stall_windows *windows);
@@ -27,8 +33,20 @@ void stall_windows_free(struct stall_windows *windows);
 /* The time begins again now, with no stall.  No timer runs meanwhile. */
 void stall_windows_reset(struct stall_windows *windows);
 
-/* No core ran from 'from_ns' on for so long. */
+/* A core did not run from 'from_ns' on for so long. */
 void stall_note(struct stall_windows *windows, uint64_t from_ns, uint64_t long_ns);
+
+/* The latest stalls of one core. */
+struct stall_recent {
+    struct {
+        uint64_t from_ns, long_ns;
+    } stalls[STALL_RECENT_MAX];
+    uint32_t count;
+};
+
+/* One more: returns how long it and those near before it are together. */
+uint64_t stall_add(struct stall_recent *recent, uint64_t near_ns, uint64_t from_ns,
+                   uint64_t long_ns);
 
 /* Of 'count' windows from 'first' on: how many are spoilt. */
 size_t stall_spoilt(const struct stall_windows *windows, size_t first, size_t count);

@@ -249,6 +249,19 @@ static void only_a_long_stall_spoils_a_window(void **state)
     assert_int_equal(stall_longest_ns(&windows), 1001);
 }
 
+static void stalls_near_each_other_add_up(void **state)
+{
+    (void)state;
+    struct stall_recent recent = {.count = 0};
+    assert_int_equal(stall_add(&recent, 100, 1000, 50), 50);
+    assert_int_equal(stall_add(&recent, 100, 1150, 20), 70); /* 100 after the first had ended */
+    assert_int_equal(stall_add(&recent, 100, 1200, 7), 27);  /* the first is too long ago */
+    assert_int_equal(stall_add(&recent, 0, 1300, 3), 3);
+    for (uint64_t i = 0; i < 3 * STALL_RECENT_MAX; i++)
+        stall_add(&recent, 1000000, 2000 + 10 * i, 1);
+    assert_int_equal(stall_add(&recent, 1000000, 9000, 1), STALL_RECENT_MAX);
+}
+
 static void a_stall_counts_in_each_window_that_it_touches(void **state)
 {
     (void)state;
@@ -486,6 +499,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_reader_gets_the_page, open_world, close_world),
         cmocka_unit_test(no_bench_no_page),
         cmocka_unit_test(only_a_long_stall_spoils_a_window),
+        cmocka_unit_test(stalls_near_each_other_add_up),
         cmocka_unit_test(a_stall_counts_in_each_window_that_it_touches),
         cmocka_unit_test(a_span_is_excused_by_a_spoilt_window_that_it_touches),
         cmocka_unit_test(the_longest_stall_of_a_span_is_known),
