@@ -177,9 +177,11 @@ int cmd_set(int argc, char **argv)
         "Either may be left out, and stays as it is.  Spans are numbers with us, ms, s, m or h.\n"
         "The period is at least 1ms, the timeout at least two periods and at most an hour.  What\n"
         "this host cannot keep is refused: a daemon whose own heartbeats have been late by more\n"
-        "than the timeout leaves after a period would take healthy nodes for dead.  The command\n"
-        "ends when every living node on this host has the new times; exit code 1 when that is not\n"
-        "so after 5 seconds.\n\n" OPERATOR_HELP,
+        "than the timeout leaves after a period would take healthy nodes for dead.  A shorter\n"
+        "timeout counts when two of the longer ones have passed.  The command ends when every "
+        "living\n"
+        "node on this host has the new times; exit code 1 when that is not so after 5 "
+        "seconds.\n\n" OPERATOR_HELP,
         "period=SPAN timeout=SPAN", args, sizeof args / sizeof args[0]};
     struct arg_list operands = {0};
     struct times wanted = {0};

@@ -182,7 +182,8 @@ uint64_t mu_ask_timeout_ns(const struct mu_detect *detect)
 
 bool mu_ask_is_answered_in_time(const struct mu_detect *detect, const struct mu_beat *beat)
 {
-    uint64_t lag_ns = detect->ring[MU_RING_NEAREST].lag_ns; /* it may have waited in the socket */
+    /* It may have waited in the socket; also when nobody is observed, only suspected. */
+    uint64_t lag_ns = mu_max_ns(detect->ask.lag_ns, detect->ring[MU_RING_NEAREST].lag_ns);
     return beat->nonce <= detect->nonce && beat->stamp_ns <= detect->now_ns &&
            detect->now_ns - beat->stamp_ns <= mu_ask_timeout_ns(detect) + lag_ns;
 }

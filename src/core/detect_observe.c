@@ -53,6 +53,7 @@ void mu_observe_begin(struct mu_detect *detect, struct mu_watch *watch, mu_slot 
         .slot = slot,
         .incarnation = incarnation,
         .nonce = detect->nonce + 1,
+        .begun_nonce = detect->nonce + 1,
         .force_nonce = detect->nonce + 1,
         .times_nonce = detect->nonce + 1,
         .contact_ns = mu_max_ns(detect->now_ns, from_ns),
@@ -205,6 +206,10 @@ void mu_observe_answered(struct mu_detect *detect, const struct mu_beat *beat,
 {
     struct mu_watch *watch = mu_observe_find(detect, beat->from);
     if (watch == NULL && mu_mend_is_suspect(detect, beat->from)) {
+        if (beat->nonce < detect->ask.first_nonce) { /* said before this suspicion, or recorded */
+            mu_detect_drop(detect);
+            return;
+        }
         watch = mu_mend_found(detect, beat->from, beat->from_incarnation, update);
         if (watch != NULL)
             mu_observe_said(detect, watch, beat->type == MU_BEAT_ANSWER ? beat->acked_ns : 1, true,
@@ -215,7 +220,10 @@ void mu_observe_answered(struct mu_detect *detect, const struct mu_beat *beat,
     if (watch == NULL)
         return;
     bool is_same = watch->incarnation == 0 || watch->incarnation == beat->from_incarnation;
-    if (!is_same) {
+    /* Once it has said something, its clock tells what is new; before that, a recorded answer could
+     * not be told from a fresh one. */
+    bool is_recorded = watch->said_ns == 0 && beat->nonce < watch->begun_nonce;
+    if (!is_same || is_recorded) {
         mu_detect_drop(detect);
         return;
     }
@@ -293,6 +301,8 @@ void mu_observe_give_back(struct mu_detect *detect, uint64_t lag_ns)
         if (detect->ring[i].slot != MU_SLOT_NONE)
             detect->ring[i].lag_ns += lag_ns;
     mu_mend_give_back(detect, lag_ns);
+    if (mu_ask_is_on(detect))
+        detect->ask.lag_ns += lag_ns;
     if (detect->ask.sure_ns != 0)
         detect->ask.sure_ns += lag_ns;
     if (detect->part.phase != MU_PART_NONE)

@@ -6,15 +6,6 @@ void mu_part_clear(struct mu_detect *detect)
     detect->part = (struct mu_part){.taker = MU_SLOT_NONE};
 }
 
-/* A TAKE that has left holds for two slacks, and lets the helper grant a lease that runs for a
- * slack less than a timeout.  Three slacks are for its way. */
-uint64_t mu_part_lease_over_ns(const struct mu_detect *detect)
-{
-    if (detect->part.take_ns == 0)
-        return 0;
-    return detect->part.take_ns + 2 * detect->timeout_ns - detect->period_ns;
-}
-
 static struct mu_watch *subject_of(struct mu_detect *detect)
 {
     return &detect->ring[MU_RING_NEAREST];
@@ -34,7 +25,10 @@ static void take(struct mu_detect *detect, struct mu_detect_update *update)
     beat->timeout_ns = detect->timeout_ns;
     beat->subject = watch->slot;
     beat->subject_incarnation = watch->incarnation;
-    part->take_ns = detect->now_ns;
+    /* It holds for two slacks, and lets the helper grant a lease that runs for a slack less than a
+     * timeout.  Three slacks are for its way.  One before it may have named longer times. */
+    part->over_ns =
+        mu_max_ns(part->over_ns, detect->now_ns + 2 * beat->timeout_ns - beat->period_ns);
 }
 
 static bool has_taker(const struct mu_detect *detect)
@@ -143,7 +137,7 @@ static void decide(struct mu_detect *detect, struct mu_detect_update *update)
         begin_decision(detect);
     } else if (reach_other < reach_me || other > detect->self) {
         part->phase = MU_PART_LEAVING;
-        part->step_ns = mu_max_ns(detect->now_ns, mu_part_lease_over_ns(detect));
+        part->step_ns = mu_max_ns(detect->now_ns, part->over_ns);
     } else {
         mu_verdict_declare(detect, detect->self, MU_DETECT_UNREACHABLE, update);
     }

@@ -5,7 +5,7 @@
 
 /* Parts consist of whole words without holes that a copy could fill, and what is not in use is
  * zero. */
-_Static_assert(sizeof(struct mu_watch) == 128 && sizeof(struct mu_watcher) == 64 &&
+_Static_assert(sizeof(struct mu_watch) == 136 && sizeof(struct mu_watcher) == 64 &&
                    sizeof(struct mu_part) == 40 && sizeof(struct mu_taken) == 72,
                "a part has changed: does it have holes?");
 

@@ -315,6 +315,11 @@ static void on_set(struct mu_detect *detect, uint64_t period_ns, uint64_t timeou
     if (detect->period_ns == period_ns && detect->timeout_ns == timeout_ns)
         return;
     uint64_t before_ns = detect->timeout_ns;
+    if (timeout_ns < before_ns) {
+        bool goes_on = detect->now_ns < detect->longer_until_ns;
+        detect->longer_ns = mu_max_ns(before_ns, goes_on ? detect->longer_ns : 0);
+        detect->longer_until_ns = detect->now_ns + 2 * detect->longer_ns;
+    }
     detect->period_ns = period_ns;
     detect->timeout_ns = timeout_ns;
     mu_observe_on_set(detect, before_ns, update);

@@ -27,7 +27,7 @@ struct mu_watcher {
     uint64_t period_ns;
     uint64_t timeout_ns;
     uint64_t next_beat_ns;
-    uint64_t acked_ns; /* newest stamp that came back; 0: none */
+    uint64_t acked_ns; /* newest stamp that came back in this watch; 0: none */
     uint64_t lease_ns; /* it does not declare this node before */
 };
 
@@ -40,6 +40,7 @@ struct mu_watch {
     mu_slot slot;           /* MU_SLOT_NONE: nobody */
     uint32_t incarnation;   /* 0: not heard yet */
     uint64_t nonce;         /* beats count with this one, and up to asked_nonce */
+    uint64_t begun_nonce;   /* of the first WATCH: until it has spoken, older questions are void */
     uint64_t asked_nonce;   /* of the last WATCH, if no beat has returned it yet; else 0 */
     uint64_t force_nonce;   /* up to this one, WATCHes said the times that are in force ... */
     uint64_t times_nonce;   /* ... and from this one on, those that are set now */
@@ -76,6 +77,7 @@ struct mu_ask {
     uint64_t round_ns;    /* when all of it goes out again; MU_NEVER: nobody is late */
     uint64_t first_nonce; /* of this suspicion: what answers older ones is worth nothing */
     uint64_t timeout_ns;  /* the longest that was in force meanwhile */
+    uint64_t lag_ns;      /* of this node itself meanwhile: answers have waited in its socket */
     uint64_t vouch_ns;    /* when the newest question went out that an unsuspected node answered */
     uint64_t sure_ns;     /* when doubt ended: everybody has a full timeout from here; 0: none */
     mu_slot vouched_by;
@@ -100,7 +102,7 @@ enum mu_part_phase {
 
 struct mu_part {
     uint64_t step_ns;  /* end of this phase */
-    uint64_t take_ns;  /* when the last TAKE went out; 0: none */
+    uint64_t over_ns;  /* leases that a helper may have granted are over; 0: there are none */
     uint64_t taken_ns; /* when the helper last said that it observes, or was chosen */
     mu_slot taker;     /* MU_SLOT_NONE: none yet */
     uint32_t taker_incarnation;
@@ -137,6 +139,8 @@ struct mu_detect {
     uint64_t nonce;       /* given out last */
     uint64_t stamp_ns;    /* likewise: no two beats have the same */
     uint64_t period_ns, timeout_ns;
+    uint64_t longer_ns;       /* a timeout that was in force before: leases under it may live ... */
+    uint64_t longer_until_ns; /* ... until then */
     uint64_t grace_until_ns;
     uint64_t grace_ns;
     uint32_t size;
@@ -402,9 +406,6 @@ void mu_part_clear(struct mu_detect *detect);
 
 /* The two hear each other again.  Were they parted? */
 bool mu_part_mended(struct mu_detect *detect, struct mu_detect_update *update);
-
-/* When the lease is over that a helper may have granted; 0: none has. */
-uint64_t mu_part_lease_over_ns(const struct mu_detect *detect);
 
 /* A helper hears the node that this one does not. */
 void mu_part_on_heard(struct mu_detect *detect, const struct mu_beat *beat,

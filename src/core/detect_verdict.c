@@ -42,6 +42,16 @@ struct mu_detect_evidence mu_verdict_evidence(const struct mu_detect *detect, mu
     return evidence;
 }
 
+/* For a while after the timeout was shortened the longer one counts: who was granted a lease under
+ * it, perhaps by somebody who is out now, relies on it. */
+static uint64_t held_back_ns(const struct mu_detect *detect, uint64_t at_ns, uint64_t timeout_ns)
+{
+    if (detect->now_ns >= detect->longer_until_ns || timeout_ns >= detect->longer_ns)
+        return at_ns;
+    return mu_min_ns(at_ns + detect->longer_ns - timeout_ns,
+                     mu_max_ns(at_ns, detect->longer_until_ns));
+}
+
 /* When the nearest node has been silent for long enough, and since when somebody must have vouched
  * for this one. */
 static uint64_t due_ns(const struct mu_detect *detect, uint64_t *since_ns)
@@ -51,13 +61,15 @@ static uint64_t due_ns(const struct mu_detect *detect, uint64_t *since_ns)
         detect->ask.sure_ns == 0 ? 0 : detect->ask.sure_ns + mu_ask_timeout_ns(detect);
     if (watch->slot == detect->nearest) {
         *since_ns = mu_watch_silent_ns(watch);
-        uint64_t at_ns = mu_max_ns(mu_watch_due_ns(watch), mu_part_lease_over_ns(detect));
+        uint64_t at_ns = held_back_ns(detect, mu_watch_due_ns(watch), watch->timeout_ns);
+        at_ns = mu_max_ns(at_ns, detect->part.over_ns);
         return mu_max_ns(at_ns, sure_ns);
     }
     *since_ns = mu_mend_probed_ns(detect, detect->nearest);
     if (*since_ns == MU_NEVER)
         return MU_NEVER;
-    return mu_max_ns(*since_ns + mu_ask_timeout_ns(detect), sure_ns);
+    uint64_t timeout_ns = mu_ask_timeout_ns(detect);
+    return mu_max_ns(held_back_ns(detect, *since_ns + timeout_ns, timeout_ns), sure_ns);
 }
 
 bool mu_verdict_declare(struct mu_detect *detect, mu_slot subject, enum mu_detect_cause cause,

@@ -37,19 +37,39 @@ static struct mu_watcher *find(struct mu_detect *detect, mu_slot slot)
 
 /* ---- the lease ---- */
 
-/* Of several observers only the first onward counts, or a helper in its place: it is the one that
- * declares this node when it hears nothing, whatever others acknowledge. */
-static uint64_t first_lease_ns(const struct mu_detect *detect)
+/* An observer and a helper in its place: what one of them acknowledges counts for both. */
+static uint64_t lease_at_ns(const struct mu_detect *detect, mu_slot place)
 {
-    uint32_t first = UINT32_MAX;
     uint64_t lease_ns = 0;
+    for (int i = 0; i < MU_DETECT_WATCHERS; i++)
+        if (!is_over(&detect->watchers[i]) && detect->watchers[i].place == place)
+            lease_ns = mu_max_ns(lease_ns, detect->watchers[i].lease_ns);
+    return lease_ns;
+}
+
+static const struct mu_watcher *first_onward(const struct mu_detect *detect)
+{
+    const struct mu_watcher *first = NULL;
     for (int i = 0; i < MU_DETECT_WATCHERS; i++) {
         const struct mu_watcher *watcher = &detect->watchers[i];
-        if (is_over(watcher) || onward(detect, watcher->place) > first)
-            continue;
-        bool same = onward(detect, watcher->place) == first;
-        lease_ns = same ? mu_max_ns(lease_ns, watcher->lease_ns) : watcher->lease_ns;
-        first = onward(detect, watcher->place);
+        if (!is_over(watcher) &&
+            (first == NULL || onward(detect, watcher->place) < onward(detect, first->place)))
+            first = watcher;
+    }
+    return first;
+}
+
+/* Of several observers each may turn out to be the one that declares this node, because those
+ * between are out: the least of their leases counts.  One that stands farther onward and has
+ * acknowledged nothing yet has just asked, and waits for a timeout from there. */
+static uint64_t least_lease_ns(const struct mu_detect *detect)
+{
+    const struct mu_watcher *first = first_onward(detect);
+    uint64_t lease_ns = first == NULL ? 0 : lease_at_ns(detect, first->place);
+    for (int i = 0; i < MU_DETECT_WATCHERS; i++) {
+        const struct mu_watcher *watcher = &detect->watchers[i];
+        if (!is_over(watcher) && watcher->acked_ns != 0)
+            lease_ns = mu_min_ns(lease_ns, lease_at_ns(detect, watcher->place));
     }
     return lease_ns;
 }
@@ -62,7 +82,7 @@ uint64_t mu_detect_lease_until_ns(const struct mu_detect *detect)
         return MU_NEVER; /* nobody is left to declare this node */
     if (detect->lease_held && mu_detect_is_broken(detect, MU_DETECT_BROKEN_LEASE))
         return MU_NEVER;
-    return first_lease_ns(detect);
+    return least_lease_ns(detect);
 }
 
 bool mu_detect_lease_held(const struct mu_detect *detect)
@@ -178,8 +198,8 @@ static bool is_newer(const struct mu_detect *detect, const struct mu_watcher *wa
 static void take_on(struct mu_detect *detect, struct mu_watcher *watcher,
                     const struct mu_beat *beat, struct mu_detect_update *update)
 {
-    bool same = watcher->slot == beat->from && watcher->incarnation == beat->from_incarnation;
-    bool goes_on = same && !is_over(watcher);
+    bool goes_on = watcher->slot == beat->from && watcher->incarnation == beat->from_incarnation &&
+                   !is_over(watcher);
     uint64_t slack_ns = mu_detect_slack_ns(beat->period_ns, beat->timeout_ns);
     /* A new observer bridges the round trip to its first acknowledgement; one that changes its
      * timeout counts from the beat that goes out now, when that is less. */
@@ -194,7 +214,7 @@ static void take_on(struct mu_detect *detect, struct mu_watcher *watcher,
         .period_ns = beat->period_ns,
         .timeout_ns = beat->timeout_ns,
         .next_beat_ns = detect->now_ns + beat->period_ns,
-        .acked_ns = same ? watcher->acked_ns : 0,
+        .acked_ns = goes_on ? watcher->acked_ns : 0,
         .lease_ns = lease_ns,
     };
     beat_to(detect, watcher, update);

@@ -117,6 +117,8 @@ static void draw_net(struct ring_draw *draw)
     }
     if (chance(draw, 50))
         net->haunt_percent = 70;
+    if (sim_random_hash(draw->plan.seed) % 2 == 1)
+        net->echo_percent = 50;
     if (draw->kind == RING_FEW_LOSSES) {
         net->loss_ppm = (uint32_t)between(draw, 1000, 300 * 1000);
         net->loss_apart_ns =

@@ -1,5 +1,6 @@
 #include "sim/ring_law.h"
 
+#include "core/detect_ring_state.h"
 #include "sim/memory.h"
 #include "sim/ring_law_inside.h"
 #include "sim/ring_world.h"
@@ -97,49 +98,63 @@ void ring_law_on_set(struct ring_world *world, mu_slot slot, uint64_t period_ns,
 /* ---- who hears whom ---- */
 
 /* What was said before the last word that was heard says nothing new. */
-static void note_heard(struct ring_world *world, mu_slot slot, mu_slot from, uint64_t sent_ns)
+static void note_heard(struct ring_world *world, mu_slot slot, mu_slot from, uint64_t said_ns)
 {
     struct ring_pair *pair = ring_pair(world, slot, from);
-    if (sent_ns <= pair->said_ns)
+    if (said_ns <= pair->said_ns)
         return;
-    pair->said_ns = sent_ns;
+    pair->said_ns = said_ns;
+    pair->spoken = true;
     pair->heard_ns = world->queue->now_ns;
     pair->heard_lag_ns = world->law.records[slot].lag_ns;
     pair->asked_ns = 0;
 }
 
+/* N2: an answer that cannot be told from a recorded one.  What it proves is that its sender lived
+ * when it was asked; from a later question, that of this watch or suspicion, there was a full
+ * timeout for the next answer, as D2 has it. */
+static bool is_void(const struct ring_world *world, mu_slot slot, const struct mu_beat *answer)
+{
+    const struct mu_detect *detect = ring_world_detect(world, slot);
+    const struct ring_pair *pair = ring_pair(world, slot, answer->from);
+    if (!mu_observe_is_watched(detect, answer->from))
+        return answer->nonce < detect->ask.first_nonce;
+    return !pair->spoken && answer->nonce < pair->begun_nonce;
+}
+
 /* An answer says that its sender lived when it was asked.  One that took longer than a timeout says
  * nothing: it may have been recorded. */
-static void note_answered(struct ring_world *world, mu_slot slot, const struct mu_beat *beat,
-                          uint64_t sent_ns)
+static void note_answered(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
 {
     struct ring_pair *pair = ring_pair(world, slot, beat->from);
     uint64_t asked_ns = beat->stamp_ns - ring_world_clock_ns(world, slot);
     uint64_t took_ns = world->queue->now_ns - asked_ns;
+    struct ring_pair *helped = ring_pair(world, slot, beat->subject);
+    bool is_heard =
+        beat->type == MU_BEAT_REPLY && beat->reach == MU_REACH_HEARD && beat->subject != slot;
+    pair->replied_ns = world->queue->now_ns;
+    if (is_heard)
+        helped->replied_ns = world->queue->now_ns;
     if (took_ns <= world->law.timeout_ns_max)
         pair->vouched_ns = ring_law_max(pair->vouched_ns, asked_ns);
     if (took_ns > world->law.timeout_ns_min)
         return;
-    if (beat->type == MU_BEAT_ANSWER && beat->subject == slot)
-        note_heard(world, slot, beat->from, sent_ns);
-    if (beat->type != MU_BEAT_REPLY || beat->reach != MU_REACH_HEARD || beat->subject == slot)
+    if (beat->type == MU_BEAT_ANSWER && beat->subject == slot && !is_void(world, slot, beat))
+        note_heard(world, slot, beat->from, beat->acked_ns);
+    if (!is_heard || beat->acked_ns <= helped->said_ns)
         return;
-    struct ring_pair *helped = ring_pair(world, slot, beat->subject);
-    uint64_t said_ns = beat->acked_ns - ring_world_clock_ns(world, beat->subject);
+    helped->said_ns = beat->acked_ns;
     helped->helped_ns = ring_law_max(helped->helped_ns, asked_ns);
-    helped->helped_at_ns = world->queue->now_ns;
-    if (beat->acked_ns != 0)
-        helped->said_ns = ring_law_max(helped->said_ns, said_ns);
+    helped->helped_at_ns = helped->perhaps_ns = world->queue->now_ns;
 }
 
-static void note_received(struct ring_world *world, mu_slot slot, const struct mu_beat *beat,
-                          uint64_t sent_ns)
+static void note_received(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
 {
     struct ring_pair *pair = ring_pair(world, slot, beat->from);
     if (pair->knows || !ring_world_lives(world, slot))
         return;
     if (beat->type == MU_BEAT_ANSWER || beat->type == MU_BEAT_REPLY)
-        note_answered(world, slot, beat, sent_ns);
+        note_answered(world, slot, beat);
     if (beat->type == MU_BEAT_ACK) {
         world->law.records[slot].acknowledged_by = beat->from;
         pair->acked_nonce = ring_law_max(pair->acked_nonce, beat->nonce);
@@ -148,18 +163,29 @@ static void note_received(struct ring_world *world, mu_slot slot, const struct m
         return;
     if (beat->nonce != pair->watch_nonce ||
         pair->released) { /* may count, as the watch before may be in force */
-        pair->said_ns = ring_law_max(pair->said_ns, sent_ns);
+        pair->said_ns = ring_law_max(pair->said_ns, beat->stamp_ns);
+        pair->perhaps_ns = world->queue->now_ns;
         return;
     }
     if (beat->stamp_ns <= pair->stamp_ns)
         return;
     pair->stamp_ns = beat->stamp_ns;
     pair->beat_ns = world->queue->now_ns;
-    note_heard(world, slot, beat->from, sent_ns);
+    note_heard(world, slot, beat->from, beat->stamp_ns);
+}
+
+/* Does the node remember a newer watch of the same observer?  It remembers a few. */
+static bool knows_newer(const struct ring_world *world, mu_slot slot, const struct mu_beat *watch)
+{
+    const struct mu_detect *detect = ring_world_detect(world, slot);
+    for (int i = 0; i < MU_DETECT_WATCHERS; i++)
+        if (detect->watchers[i].slot == watch->from && detect->watchers[i].nonce > watch->nonce)
+            return true;
+    return false;
 }
 
 void ring_law_before_step(struct ring_world *world, mu_slot slot,
-                          const struct mu_detect_event *event, uint64_t sent_ns)
+                          const struct mu_detect_event *event)
 {
     if (!world->plan->small)
         return;
@@ -179,8 +205,10 @@ void ring_law_before_step(struct ring_world *world, mu_slot slot,
     if (event->type != MU_DETECT_RECV)
         return;
     world->law.from_out = ring_pair(world, slot, event->beat->from)->knows;
+    world->law.newer_watch =
+        event->beat->type == MU_BEAT_WATCH && knows_newer(world, slot, event->beat);
     world->law.dropped = mu_detect_counts(ring_world_detect(world, slot))->dropped;
-    note_received(world, slot, event->beat, sent_ns);
+    note_received(world, slot, event->beat);
 }
 
 /* ---- what is sent ---- */
@@ -209,6 +237,11 @@ static void note_watch(struct ring_world *world, mu_slot slot, const struct mu_b
                       beat->to);
     if (beat->nonce > pair->watch_nonce)
         pair->stamp_ns = 0;
+    if (pair->released || pair->watch_nonce == 0) { /* a new watch; what began it, counts */
+        pair->begun_nonce = beat->nonce;
+        pair->spoken =
+            pair->heard_ns == world->queue->now_ns || pair->replied_ns == world->queue->now_ns;
+    }
     pair->watch_nonce = beat->nonce;
     pair->released = false;
 }
@@ -228,6 +261,16 @@ static void check_quiet(struct ring_world *world, mu_slot slot, const struct mu_
                   slot, beat->to, beat->type);
 }
 
+/* N2: what comes under a watch that is over does not count. */
+static void check_fresh(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
+{
+    const struct ring_pair *pair = ring_pair(world, slot, beat->to);
+    if (beat->type == MU_BEAT_ACK && beat->nonce < pair->begun_nonce)
+        ring_law_fail(world, "N2",
+                      "node %u acknowledges a beat of node %u under a watch that is over", slot,
+                      beat->to);
+}
+
 void ring_law_on_send(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
 {
     if (beat->from != slot || beat->to == slot || beat->to >= world->size)
@@ -244,9 +287,10 @@ void ring_law_on_send(struct ring_world *world, mu_slot slot, const struct mu_be
                       slot, beat->to, beat->type);
     if (beat->type == MU_BEAT_WATCH || beat->type == MU_BEAT_PROBE)
         note_asked(world, slot, beat->to);
-    if (beat->type == MU_BEAT_WATCH)
+    if (beat->type == MU_BEAT_WATCH && beat->subject == slot) /* else for somebody else */
         note_watch(world, slot, beat);
     if (beat->type == MU_BEAT_RELEASE)
         note_release(world, slot, beat);
+    check_fresh(world, slot, beat);
     check_quiet(world, slot, beat);
 }

@@ -15,7 +15,7 @@ enum { RING_LOSSES = 8, RING_STALLS = 8 };
 /* What one node, the first of the pair, has seen and said of another.  Times are the world's; 0:
  * never. */
 struct ring_pair {
-    uint64_t said_ns;      /* when that was said which was heard last */
+    uint64_t said_ns;      /* when that was said which was heard last, on its own clock */
     uint64_t heard_ns;     /* a fresh beat or answer */
     uint64_t heard_lag_ns; /* the lag of the hearer's steps until then, all together */
     uint64_t asked_ns;     /* the first watch or probe sent since it was heard */
@@ -25,13 +25,18 @@ struct ring_pair {
     uint64_t beat_ns;              /* and when */
     uint64_t helped_ns;            /* a helper heard it; when that was asked */
     uint64_t helped_at_ns;         /* and when that was said */
+    uint64_t perhaps_ns;           /* the last sign of life that the detector may count, or not */
     uint64_t vouched_ns;           /* it answered; when that was asked */
+    uint64_t replied_ns;           /* it answered or replied, or a helper said that it hears it */
     uint64_t reported_ns;          /* 'unreachable', and not mended since */
     uint64_t lost_ns[RING_LOSSES]; /* when datagrams between them were lost, either way; kept for
                                       the pair with the lower slot first */
     uint32_t lost_next;
     uint64_t acked_nonce; /* of the last acknowledgement that came from it */
     uint64_t told_ns;     /* its node said that it is out */
+    uint64_t begun_nonce; /* of the first watch since it was released */
+    bool spoken;          /* heard since then */
+    bool refused;         /* it had no room for that watch */
     bool released;        /* that watch was given up */
     bool knows;           /* that it is out */
 };
@@ -73,6 +78,7 @@ struct ring_law {
     uint64_t spare_ns_min, spare_ns_max; /* timeout - period */
 
     bool from_out;    /* this step takes in a datagram of a node that its node knows is out ... */
+    bool newer_watch; /* this step takes in a watch, and its node remembers a newer one */
     uint64_t dropped; /* ... and had dropped so many before */
 
     /* what came of plan->pair */
@@ -108,10 +114,9 @@ void ring_law_on_lost(struct ring_world *world, const struct mu_beat *beat, uint
 void ring_law_on_set(struct ring_world *world, mu_slot slot, uint64_t period_ns,
                      uint64_t timeout_ns);
 
-/* A step of one detector: before it, and after its effects.  'sent_ns': of RECV, when that datagram
- * was sent; 0: long ago. */
+/* A step of one detector: before it, and after its effects. */
 void ring_law_before_step(struct ring_world *world, mu_slot slot,
-                          const struct mu_detect_event *event, uint64_t sent_ns);
+                          const struct mu_detect_event *event);
 void ring_law_after_step(struct ring_world *world, mu_slot slot,
                          const struct mu_detect_event *event);
 

@@ -82,6 +82,11 @@ static bool is_excused(const struct ring_world *world, mu_slot observer, mu_slot
     /* Whoever believes that the observer is dead says so, and nothing else. */
     if (ring_pair(world, subject, observer)->knows)
         return lost > 0 || rounds_in_time(world, (RING_SLACKS - 1) * slack_ns, takes_ns) == 0;
+    /* A node beats to a few at once only, and keeps those that stand nearer, also when they are
+     * dead and it was not told yet: then there are only questions. */
+    if (ring_pair(world, observer, subject)->refused &&
+        rounds_in_time(world, (RING_SLACKS - 1) * slack_ns, takes_ns) == 0)
+        return true;
     if (was_heard)
         return lost > rounds_in_time(world, (RING_SLACKS - 1) * slack_ns, takes_ns);
     return lost > 0 && lost >= rounds_in_time(world, law->timeout_ns_min, takes_ns);
@@ -97,8 +102,9 @@ static void check_silence(struct ring_world *world, mu_slot observer,
     uint64_t claimed_ns = now_ns - evidence->silent_ns;
     uint64_t lag_ns = record->lag_ns - pair->heard_lag_ns, since_ns = pair->heard_ns;
     bool was_heard = true;
-    /* Heard by a helper; or not heard since it was asked: then the time runs from some question. */
-    if (claimed_ns > since_ns && claimed_ns <= pair->helped_at_ns) {
+    /* Heard by a helper, or under the watch before; or not heard since it was asked: then the time
+     * runs from some question. */
+    if (claimed_ns > since_ns && claimed_ns <= pair->perhaps_ns) {
         since_ns = claimed_ns;
         lag_ns = 0;
     } else if (claimed_ns > since_ns && pair->asked_ns != 0 && claimed_ns >= pair->asked_ns) {
@@ -115,7 +121,9 @@ static void check_silence(struct ring_world *world, mu_slot observer,
                       "node %u declares node %u after %.3f ms without a word; the timeout is "
                       "%.3f ms, and it was itself late by %.3f ms",
                       observer, subject, ms(now_ns - since_ns), ms(timeout_ns), ms(lag_ns));
-    if (pair->heard_ns == 0 && now_ns < record->start_ns + world->plan->config.grace_ns)
+    /* The grace is for those that may not have started; one that a helper has heard has. */
+    if (pair->heard_ns == 0 && pair->helped_at_ns == 0 &&
+        now_ns < record->start_ns + world->plan->config.grace_ns)
         ring_law_fail(world, "D2", "node %u declares node %u, never heard, within the grace",
                       observer, subject);
     if (!is_excused(world, observer, subject, since_ns, was_heard))
@@ -147,12 +155,15 @@ static void check_doubt(struct ring_world *world, mu_slot observer,
 
 /* ---- D6: heard by a helper ---- */
 
-static void check_helpers(struct ring_world *world, mu_slot observer, mu_slot subject)
+/* What answers questions of this suspicion: older ones may have been recorded. */
+static void check_helpers(struct ring_world *world, mu_slot observer,
+                          const struct mu_detect_evidence *evidence)
 {
+    mu_slot subject = evidence->subject;
     const struct ring_pair *pair = ring_pair(world, observer, subject);
     uint64_t now_ns = world->queue->now_ns;
-    if (pair->helped_ns != 0 && pair->helped_ns >= pair->heard_ns &&
-        now_ns - pair->helped_ns < world->law.timeout_ns_min)
+    if (pair->helped_ns != 0 && pair->helped_ns >= now_ns - evidence->suspect_ns &&
+        pair->helped_ns >= pair->heard_ns && now_ns - pair->helped_ns < world->law.timeout_ns_min)
         ring_law_fail(world, "D6",
                       "node %u declares node %u silent; a helper said %.3f ms ago that it hears it",
                       observer, subject, ms(now_ns - pair->helped_ns));
@@ -220,7 +231,7 @@ static void check_small(struct ring_world *world, mu_slot observer,
     if (evidence->cause == MU_DETECT_SILENT) {
         check_silence(world, observer, evidence);
         check_doubt(world, observer, evidence);
-        check_helpers(world, observer, subject);
+        check_helpers(world, observer, evidence);
         check_lease(world, observer, subject);
     } else if (evidence->cause == MU_DETECT_UNREACHABLE) {
         check_patience(world, observer, subject);
@@ -329,17 +340,24 @@ static void check_watch_answered(struct ring_world *world, mu_slot slot,
                                  const struct mu_beat *watch)
 {
     const struct mu_detect *detect = ring_world_detect(world, slot);
-    if (ring_pair(world, slot, watch->from)->acked_nonce == watch->nonce)
-        return;
+    const struct mu_watcher *entry = NULL;
+    bool is_full = true;
     for (int i = 0; i < MU_DETECT_WATCHERS; i++) {
         const struct mu_watcher *watcher = &detect->watchers[i];
-        if (watcher->slot == watch->from && watcher->nonce == watch->nonce &&
-            watcher->unanswered != MU_WATCHER_ENDED && !sends_beat(world, watch))
-            ring_law_fail(world, "N1",
-                          "node %u has no acknowledgement of a beat to node %u under "
-                          "this watch, is asked again, and does not beat",
-                          slot, watch->from);
+        is_full &= watcher->unanswered != MU_WATCHER_ENDED;
+        if (watcher->slot == watch->from && watcher->unanswered != MU_WATCHER_ENDED)
+            entry = watcher;
     }
+    ring_pair(world, watch->from, slot)->refused = entry == NULL && is_full;
+    if (world->law.newer_watch && entry != NULL && entry->nonce == watch->nonce)
+        ring_law_fail(world, "N2", "node %u takes an older watch of node %u for a newer one", slot,
+                      watch->from);
+    if (entry != NULL && entry->nonce == watch->nonce && !sends_beat(world, watch) &&
+        ring_pair(world, slot, watch->from)->acked_nonce != watch->nonce)
+        ring_law_fail(world, "N1",
+                      "node %u has no acknowledgement of a beat to node %u under this watch, is "
+                      "asked again, and does not beat",
+                      slot, watch->from);
 }
 
 /* ---- steps ---- */

@@ -160,6 +160,30 @@ static uint64_t last_told_ns(const struct ring_world *world, mu_slot slot, mu_sl
     return last_ns;
 }
 
+/* The last time that a helper said of it, or of one between them, that it lives: a helper that
+ * stood still may bring its word late. */
+static uint64_t last_helped_ns(const struct ring_world *world, mu_slot slot, mu_slot observer)
+{
+    uint64_t last_ns = 0;
+    for (mu_slot at = slot; at != observer; at = ring_next(world, at))
+        last_ns = ring_law_max(last_ns, ring_pair(world, observer, at)->helped_at_ns);
+    return last_ns;
+}
+
+/* When the first of them failed: lag since then was given back to it, and the others come after it.
+ * Within the grace it is given back from the start on. */
+static uint64_t first_failed_ns(const struct ring_world *world, const struct ring_failure *failure,
+                                mu_slot observer)
+{
+    uint64_t first_ns = failure->at_ns;
+    for (mu_slot at = failure->slot; at != observer; at = ring_next(world, at))
+        first_ns = ring_law_min(first_ns, world->seats[at].failed_ns);
+    if (world->plan->small &&
+        first_ns < world->law.records[observer].start_ns + world->plan->config.grace_ns)
+        return 0;
+    return first_ns;
+}
+
 static uint64_t bound_ns(const struct ring_world *world, const struct ring_failure *failure,
                          mu_slot observer, uint64_t answered_ns)
 {
@@ -176,6 +200,7 @@ static uint64_t bound_ns(const struct ring_world *world, const struct ring_failu
     if (world->plan->small) {
         const struct ring_record *record = &law->records[observer];
         others_ns = ring_law_max(record->trouble_ns, record->back_ns);
+        others_ns = ring_law_max(others_ns, last_helped_ns(world, failure->slot, observer));
         /* Whom it did not observe before has the grace that everybody has at the start. */
         if (between_ns != 0 || !was_observed(world, observer, failure))
             others_ns = ring_law_max(others_ns, record->start_ns + world->plan->config.grace_ns);
@@ -184,10 +209,13 @@ static uint64_t bound_ns(const struct ring_world *world, const struct ring_failu
     bool alone = others_ns <= base_ns && between_ns == 0 && was_observed(world, observer, failure);
     base_ns = ring_law_max(base_ns, others_ns);
     uint64_t until_ns = base_ns + delay_ns + (alone ? once_ns : law->timeout_ns_max + once_ns);
+    /* Reported as unreachable: whoever observed it meanwhile may have extended its lease. */
+    if (world->plan->small && ring_pair(world, observer, failure->slot)->reported_ns != 0)
+        until_ns += delay_ns + law->timeout_ns_max - law->period_ns_max + 2 * slack_ns;
     uint64_t told_ns = last_told_ns(world, failure->slot, observer);
     if (told_ns > 0)
         until_ns = ring_law_max(until_ns, told_ns + 2 * delay_ns + law->timeout_ns_max + once_ns);
-    return until_ns + stood_still_ns(world, observer, failure->at_ns) +
+    return until_ns + stood_still_ns(world, observer, first_failed_ns(world, failure, observer)) +
            TIMERS_LATE * world->plan->timer_ns_max + world->plan->queue_ns_max + 1000;
 }
 

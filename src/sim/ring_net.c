@@ -14,7 +14,7 @@ void ring_net_init(struct ring_net *net, const struct ring_net_plan *plan, uint3
     *net = (struct ring_net){.plan = *plan};
     if (plan->loss_apart_ns > 0)
         net->lost_ns = sim_calloc(size, sizeof *net->lost_ns);
-    if (plan->replay_ppm > 0 || plan->haunt_percent > 0)
+    if (plan->replay_ppm > 0 || plan->haunt_percent > 0 || plan->echo_percent > 0)
         net->record = sim_calloc(RING_RECORD, sizeof *net->record);
 }
 
@@ -52,10 +52,8 @@ void ring_net_release(struct ring_net *net, uint32_t ref)
 static void arrive(struct ring_world *world, const struct mu_beat *beat, enum ring_copy copy,
                    uint64_t after_ns)
 {
-    struct ring_datagram datagram = {.beat = *beat,
-                                     .sent_ns = copy == RING_REPLAYED ? 0 : world->queue->now_ns,
-                                     .next = RING_NO_DATAGRAM,
-                                     .copy = (uint8_t)copy};
+    struct ring_datagram datagram = {
+        .beat = *beat, .next = RING_NO_DATAGRAM, .copy = (uint8_t)copy};
     uint64_t at_ns = (world->queue->now_ns + after_ns + 999) / 1000 * 1000;
     ring_world_push(world, at_ns, RING_DATAGRAM, beat->to, beat->from,
                     keep(&world->net, &datagram));
@@ -118,10 +116,30 @@ static void record(struct ring_world *world, const struct mu_beat *beat)
                         sim_random_below(&world->random, net->plan.replay_ns_max));
 }
 
+/* A watch begins: somebody who has recorded the same two nodes is faster than the one that is
+ * asked. To the observer, who remembers nothing from before, only the nonce is wrong. */
+static void echo(struct ring_world *world, const struct mu_beat *watch)
+{
+    const struct ring_net *net = &world->net;
+    uint64_t known = net->recorded < RING_RECORD ? net->recorded : RING_RECORD;
+    if (sim_random_hash(world->plan->seed ^ watch->nonce) % 100 >= net->plan.echo_percent)
+        return; /* looked up, so that a world without echoes stays the same */
+    for (uint64_t i = 1; i <= known; i++) {
+        const struct mu_beat *beat = &net->record[(net->recorded - i) % RING_RECORD];
+        if (beat->type != MU_BEAT_BEAT || beat->from != watch->to || beat->to != watch->from ||
+            beat->nonce == watch->nonce)
+            continue;
+        ring_net_replay(world, beat, net->plan.delay_ns_min);
+        return;
+    }
+}
+
 void ring_net_send(struct ring_world *world, const struct mu_beat *beat)
 {
     struct ring_net *net = &world->net;
     uint64_t now_ns = world->queue->now_ns;
+    if (beat->type == MU_BEAT_WATCH && net->plan.echo_percent > 0)
+        echo(world, beat);
     if (net->cut_count > 0 && ring_net_is_cut(net, beat->from, beat->to, now_ns)) {
         lose(world, beat, "cut", now_ns);
         return;

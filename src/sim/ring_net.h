@@ -27,6 +27,8 @@ struct ring_net_plan {
     uint32_t replay_ppm;        /* after a datagram, some recorded one is sent again ... */
     uint64_t replay_ns_max;     /* ... after so long at most */
     uint32_t haunt_percent;     /* last beats of so many of the crashed are sent again and again */
+    uint32_t echo_percent;      /* so many watches are answered at once with a beat that was
+                                   recorded under another one */
     uint64_t from_ns, until_ns; /* all of this happens between the two */
 };
 
@@ -34,9 +36,8 @@ enum ring_copy { RING_GENUINE, RING_REPEATED, RING_REPLAYED };
 
 struct ring_datagram {
     struct mu_beat beat;
-    uint64_t sent_ns; /* 0: long ago */
-    uint32_t next;    /* in a socket that waits */
-    uint8_t copy;     /* enum ring_copy */
+    uint32_t next; /* in a socket that waits */
+    uint8_t copy;  /* enum ring_copy */
 };
 
 enum { RING_CUTS_MAX = 64, RING_RECORD = 2048, RING_NO_DATAGRAM = UINT32_MAX };

@@ -222,7 +222,7 @@ void ring_world_step(struct ring_world *world, mu_slot slot, struct mu_detect_ev
     if (world->plan->trace != NULL)
         ring_trace_event(world->plan->trace, world->queue->now_ns, slot, event,
                          datagram == NULL || datagram->copy == RING_GENUINE);
-    ring_law_before_step(world, slot, event, datagram == NULL ? 0 : datagram->sent_ns);
+    ring_law_before_step(world, slot, event);
     mu_detect_step(ring_world_detect(world, slot), event, &world->update);
     seat->deadline_ns = world->update.deadline_ns == MU_NEVER ? MU_NEVER
                         : world->update.deadline_ns > clock_ns

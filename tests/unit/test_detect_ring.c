@@ -477,6 +477,30 @@ static struct mu_beat probe_of(struct few *few, mu_slot from, mu_slot to)
     return probe;
 }
 
+/* Nobody is observed: 3 is out, and 2, which stood still, was only asked.  It answers while 4
+ * stands still for longer than a timeout. */
+static void what_waited_in_the_socket_meanwhile_counts(void **state)
+{
+    (void)state;
+    struct few *few = few_started(8);
+    few_run(few, 1037 * MS);
+    few_stop(few, 2);
+    few_kill(few, 3);
+    few_run(few, 150 * MS);
+    few_out(few, 4, 3);
+    const struct mu_watch *nearest = &few->nodes[4].detect->ring[MU_RING_NEAREST];
+    assert_int_equal(nearest->slot, MU_SLOT_NONE);
+    few_stop(few, 4);
+    few_continue(few, 2);
+    few_run(few, 300 * MS);
+    few_continue(few, 4);
+    few_run(few, 0);
+    assert_int_equal(nearest->slot, 2);
+    few_run(few, 1000 * MS);
+    assert_null(few_find(few, MU_DETECT_VERDICT, 2, 0));
+    few_free(few);
+}
+
 /* What waited in the socket is handed over first, and takes its time: lag is what passed until the
  * deadline was kept, however many steps came before. */
 static void lag_is_measured_until_the_deadline_is_kept(void **state)
@@ -576,10 +600,57 @@ static void times_change_without_a_false_verdict(void **state)
         few_expect_whole(few);
         assert_int_equal(few->nodes[3].detect->ring[MU_RING_NEAREST].timeout_ns, ms[1] * MS);
     }
+    few_run(few, 2 * 5000 * MS); /* until no lease of the longest timeout can be left */
     few_kill(few, 3);
     uint64_t killed_ns = few->now_ns;
     few_run(few, 1000 * MS);
     expect_declared(few, 3, 4, killed_ns, killed_ns + 101 * MS);
+    few_free(few);
+}
+
+static void set_all(struct few *few, uint64_t period_ns, uint64_t timeout_ns)
+{
+    for (mu_slot slot = 0; slot < few->size; slot++)
+        if (!few->nodes[slot].dead && !few->nodes[slot].stopped)
+            few_set(few, slot, period_ns, timeout_ns);
+}
+
+/* Node 3 holds a lease of 4, which dies, and stands still.  5, which never observed it, was set to
+ * a tenth of that timeout meanwhile. */
+static void a_lease_of_a_longer_timeout_is_waited_for(void **state)
+{
+    (void)state;
+    struct few *few = few_started(8);
+    few_run(few, 1037 * MS);
+    few_stop(few, 3);
+    few_kill(few, 4);
+    set_all(few, 10 * MS, 20 * MS);
+    uint64_t lease_ns = mu_detect_lease_until_ns(few->nodes[3].detect) - few->nodes[3].clock_ns,
+             from_ns = few->now_ns;
+    assert_true(lease_ns > from_ns + 100 * MS);
+    few_run(few, 1000 * MS);
+    expect_verdicts(few, 2);
+    expect_declared(few, 3, 5, lease_ns, from_ns + 400 * MS);
+    few_free(few);
+}
+
+/* For two of the longer ones, the longer timeout counts; then the shorter one does. */
+static void a_shorter_timeout_counts_when_no_older_lease_can_be_left(void **state)
+{
+    (void)state;
+    struct few *few = few_started(8);
+    few_run(few, 1037 * MS);
+    set_all(few, 10 * MS, 20 * MS);
+    few_run(few, 50 * MS);
+    few_kill(few, 3);
+    uint64_t killed_ns = few->now_ns;
+    few_run(few, 400 * MS);
+    expect_declared(few, 3, 4, killed_ns + 189 * MS, killed_ns + 201 * MS);
+    few_kill(few, 6);
+    killed_ns = few->now_ns;
+    few_run(few, 400 * MS);
+    expect_declared(few, 6, 7, killed_ns + 9 * MS, killed_ns + 21 * MS);
+    expect_verdicts(few, 2);
     few_free(few);
 }
 
@@ -713,11 +784,14 @@ int main(void)
         cmocka_unit_test(an_observers_own_lag_is_given_back),
         cmocka_unit_test(lag_is_given_back_once_and_shows_in_the_evidence),
         cmocka_unit_test(lag_is_given_back_to_every_suspect),
+        cmocka_unit_test(what_waited_in_the_socket_meanwhile_counts),
         cmocka_unit_test(lag_is_measured_until_the_deadline_is_kept),
         cmocka_unit_test(a_timer_that_is_a_little_late_moves_nothing),
         cmocka_unit_test(a_node_that_stood_still_too_long_is_fenced),
         cmocka_unit_test(a_stall_below_the_bound_is_forgiven),
         cmocka_unit_test(times_change_without_a_false_verdict),
+        cmocka_unit_test(a_lease_of_a_longer_timeout_is_waited_for),
+        cmocka_unit_test(a_shorter_timeout_counts_when_no_older_lease_can_be_left),
         cmocka_unit_test(the_old_timeout_holds_until_the_new_nonce_comes_back),
         cmocka_unit_test(a_change_overtakes_a_change),
         cmocka_unit_test(nodes_may_start_late),
