@@ -201,7 +201,8 @@ static void give(struct mu_daemon *daemon)
                             daemon->outs[given].incarnation))
         given++;
     daemon->out_count -= given;
-    memmove(daemon->outs, daemon->outs + given, daemon->out_count * sizeof *daemon->outs);
+    if (given > 0) /* else there may be no room for any yet */
+        memmove(daemon->outs, daemon->outs + given, daemon->out_count * sizeof *daemon->outs);
     if (daemon->times_wait &&
         mu_heartbeat_set(daemon->heartbeat, daemon->period_ns, daemon->timeout_ns))
         daemon->times_wait = false;
