@@ -107,14 +107,6 @@ static bool is_enough(const struct accuracy *a, size_t measured, size_t spoilt)
            window_now(a) >= a->windows.count;
 }
 
-static bool has_verdict(const struct accuracy *a)
-{
-    for (mu_slot node = 0; node < a->ring.config.nodes; node++)
-        if (a->watch.verdicts[node].seen_ns != 0)
-            return true;
-    return false;
-}
-
 /* Until it is enough, or somebody was declared dead and the window after that is over. */
 static bool go_on(struct accuracy *a)
 {
@@ -126,7 +118,7 @@ static bool go_on(struct accuracy *a)
         if (!bench_ring_pass_ms(&a->ring, LOOK_MS))
             return false;
         watch_take(&a->watch);
-        if (last == SIZE_MAX && has_verdict(a))
+        if (last == SIZE_MAX && watch_has_verdict(&a->watch))
             last = window_now(a) + 1;
         measured = window_now(a) > a->first ? window_now(a) - a->first : 0;
         spoilt = stall_spoilt(&a->windows, a->first, measured);
@@ -138,13 +130,10 @@ static bool go_on(struct accuracy *a)
     return true;
 }
 
-/* A stall may have kept away heartbeats as long as nothing was heard, and the one before that. */
 static bool is_excused(const struct accuracy *a, const struct verdict *verdict)
 {
-    const struct mu_ring_proof *ring = &verdict->evidence.ring;
-    uint64_t silent_ns = ring->silent_ns > 0 ? ring->silent_ns : a->ring.config.timeout_ns;
-    uint64_t reach_ns = silent_ns + a->ring.config.period_ns;
-    return stall_between(&a->windows, verdict->seen_ns - reach_ns, verdict->seen_ns);
+    return verdict_is_excused(verdict, &a->windows, a->ring.config.period_ns,
+                              a->ring.config.timeout_ns);
 }
 
 static void tell_verdict(const struct accuracy *a, mu_slot node, bool excused)

@@ -88,6 +88,23 @@ void watch_close(struct watch *watch)
             close_link(watch, i);
 }
 
+bool watch_has_verdict(const struct watch *watch)
+{
+    for (mu_slot node = 0; node < watch->ring->config.nodes; node++)
+        if (watch->verdicts[node].seen_ns != 0)
+            return true;
+    return false;
+}
+
+bool verdict_is_excused(const struct verdict *verdict, const struct stall_windows *windows,
+                        uint64_t period_ns, uint64_t timeout_ns)
+{
+    const struct mu_ring_proof *ring = &verdict->evidence.ring;
+    uint64_t silent_ns = ring->silent_ns > 0 ? ring->silent_ns : timeout_ns;
+    uint64_t from_ns = verdict->seen_ns - silent_ns - period_ns;
+    return stall_longest_between_ns(windows, from_ns, verdict->seen_ns) > timeout_ns - period_ns;
+}
+
 /* ---- words ---- */
 
 static const char *reach_word(uint8_t reach)

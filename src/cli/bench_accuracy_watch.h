@@ -3,6 +3,7 @@
 #define MU_CLI_BENCH_ACCURACY_WATCH_H
 
 #include "cli/bench_ring.h"
+#include "cli/bench_stall.h"
 #include "cli/operator.h"
 
 /* Every daemon is told of every verdict, so a few are enough; the machine loses one at a time. */
@@ -29,6 +30,14 @@ struct watch {
  * begins with everything that it was told. */
 void watch_take(struct watch *watch);
 void watch_close(struct watch *watch);
+
+/* Was anybody declared dead? */
+bool watch_has_verdict(const struct watch *watch);
+
+/* Did the host stand still for longer than timeout - period when this came about?  A stall may have
+ * kept away heartbeats as long as nothing was heard, and the one before that. */
+bool verdict_is_excused(const struct verdict *verdict, const struct stall_windows *windows,
+                        uint64_t period_ns, uint64_t timeout_ns);
 
 /* "silent for 25.1 ms, declared by node 7, which was late by 0.3 ms itself; ..." */
 enum { VERDICT_TEXT_MAX = 512 };

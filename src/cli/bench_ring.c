@@ -84,6 +84,8 @@ static void take_counter(struct bench_ring_counts *counts, const char *name, uin
         const char *name;
         uint64_t *to;
     } rows[] = {
+        {"ring_period_ns", &counts->period_ns},
+        {"ring_timeout_ns", &counts->timeout_ns},
         {"ring_lease_ns", &counts->lease_ns},
         {"beats_out", &counts->beats_out},
         {"beat_bytes_out", &counts->beat_bytes_out},
@@ -167,6 +169,7 @@ bool bench_ring_open(struct bench_ring *ring, const struct bench_ring_config *co
         .nodes = config->nodes,
         .period_ns = config->period_ns,
         .timeout_ns = config->timeout_ns,
+        .is_mute = config->is_mute,
         .hooks = {.owner = ring, .failed = on_failed, .lost = on_lost},
     };
     ring->machine = machine_open(&machine, text);

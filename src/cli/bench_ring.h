@@ -15,6 +15,7 @@ struct bench_ring_config {
     const char *command; /* "muster bench noise": whose words these are */
     uint32_t nodes;
     uint64_t period_ns, timeout_ns;
+    bool is_mute; /* daemons that learn that they were declared dead do not say so */
     /* A daemon has ended that nobody ended.  NULL: that is a failure. */
     void (*lost)(void *owner, mu_slot node, const char *text);
     void *owner;
@@ -34,8 +35,9 @@ struct bench_ring {
 /* Of one daemon, since it started. */
 struct bench_ring_counts {
     uint64_t up_ns;
-    uint64_t lease_ns;  /* that it still has */
-    uint64_t beats_out; /* datagrams: heartbeats, acknowledgements and all others */
+    uint64_t period_ns, timeout_ns; /* that it has now */
+    uint64_t lease_ns;              /* that it still has */
+    uint64_t beats_out;             /* datagrams: heartbeats, acknowledgements and all others */
     uint64_t beat_bytes_out;
     uint64_t cpu_ns;                 /* of its heartbeat thread */
     uint64_t lag_ns_p99, lag_ns_max; /* how late that came to its deadlines */

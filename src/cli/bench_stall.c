@@ -48,17 +48,20 @@ static size_t window_of(const struct stall_windows *windows, uint64_t ns)
     return ns < windows->start_ns ? 0 : (size_t)((ns - windows->start_ns) / windows->width_ns);
 }
 
+static void raise_to(_Atomic uint64_t *longest_ns, uint64_t long_ns)
+{
+    uint64_t before = atomic_load(longest_ns);
+    while (long_ns > before && !atomic_compare_exchange_weak(longest_ns, &before, long_ns))
+        ;
+}
+
 void stall_note(struct stall_windows *windows, uint64_t from_ns, uint64_t long_ns)
 {
     if (from_ns + long_ns < windows->start_ns)
         return;
     size_t last = window_of(windows, from_ns + long_ns);
-    for (size_t i = window_of(windows, from_ns); i <= last && i < windows->count; i++) {
-        uint64_t before = atomic_load(&windows->longest_ns[i]);
-        while (long_ns > before &&
-               !atomic_compare_exchange_weak(&windows->longest_ns[i], &before, long_ns))
-            ;
-    }
+    for (size_t i = window_of(windows, from_ns); i <= last && i < windows->count; i++)
+        raise_to(&windows->longest_ns[i], long_ns);
 }
 
 /* Without room the earliest is forgotten: stalls are then so short that others make up for it. */
@@ -132,6 +135,7 @@ static void *run(void *argument)
             ;
         uint64_t now_ns = bench_now_ns();
         uint64_t late_ns = now_ns - due_ns;
+        raise_to(&all->longest_ns, late_ns);
         if (late_ns <= all->interval_ns) {
             stall_note(all->windows, due_ns, late_ns);
             continue;

@@ -66,7 +66,8 @@ struct stall_timers {
     struct stall_windows *windows;
     uint64_t interval_ns;
     pthread_t *threads;
-    uint32_t count;       /* cores */
+    uint32_t count;              /* cores */
+    _Atomic uint64_t longest_ns; /* stall in one piece, since they were started */
     bool is_realtime;     /* else they compete with the load, and every window may be spoilt */
     pthread_mutex_t gate; /* held until all have their core and their priority */
     atomic_bool stopping;

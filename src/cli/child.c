@@ -97,7 +97,7 @@ static void on_exit_seen(uv_poll_t *poll, int status, int events)
 
 /* ---- the beginning ---- */
 
-static int spawn(struct child *child, const char *const *argv, int input, int output)
+static int spawn(struct child *child, const char *const *argv, bool is_mute, int input, int output)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -109,6 +109,8 @@ static int spawn(struct child *child, const char *const *argv, int input, int ou
     int error = posix_spawn_file_actions_adddup2(&actions, input, 0);
     if (error == 0)
         error = posix_spawn_file_actions_adddup2(&actions, output, 1);
+    if (error == 0 && is_mute)
+        error = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     if (error == 0)
         error = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -145,7 +147,7 @@ static void adopt(struct child *child, uv_loop_t *loop, int orders, int answers)
     child->handles = 3;
 }
 
-int child_start(struct child *child, uv_loop_t *loop, const char *const *argv,
+int child_start(struct child *child, uv_loop_t *loop, const char *const *argv, bool is_mute,
                 const struct child_hooks *hooks, void *owner)
 {
     int in[2], out[2], error;
@@ -160,7 +162,7 @@ int child_start(struct child *child, uv_loop_t *loop, const char *const *argv,
         close(in[1]);
         return error;
     }
-    error = spawn(child, argv, in[0], out[1]);
+    error = spawn(child, argv, is_mute, in[0], out[1]);
     close(in[0]);
     close(out[1]);
     if (error == 0) {

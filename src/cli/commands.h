@@ -21,6 +21,7 @@ int cmd_why(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_set(int argc, char **argv);
 int cmd_cut(int argc, char **argv);
+int cmd_tune(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_sim_spread(int argc, char **argv);
 int cmd_sim_ring(int argc, char **argv);

@@ -226,7 +226,8 @@ static int start_daemon(struct machine *machine, struct node *node, const char *
         argv[count++] = record;
     }
     argv[count] = NULL;
-    int error = child_start(&node->child, machine->config.loop, argv, &child_hooks, node);
+    int error = child_start(&node->child, machine->config.loop, argv, machine->config.is_mute,
+                            &child_hooks, node);
     if (error != 0)
         return error;
     node->started = true;

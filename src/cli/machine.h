@@ -49,6 +49,7 @@ struct machine_config {
     const char *musterd;    /* path of the daemon; NULL: next to this executable */
     const char *record_dir; /* an existing folder for node-N.record; NULL: nothing is recorded */
     bool verbose;           /* daemons say on standard error what they do */
+    bool is_mute;           /* they say nothing there, not even what somebody should know */
     uint64_t period_ns;     /* of heartbeats, and their timeout; 0: MACHINE_PERIOD_NS */
     uint64_t timeout_ns;
     struct machine_hooks hooks;

@@ -33,7 +33,7 @@ compare() {
     [ -z "$surplus" ] || complain "$1: only in the manual page: $surplus"
 }
 
-commands=("run" "status" "events" "why" "kill" "set" "cut" "bench procfail" "bench floor"
+commands=("run" "status" "events" "why" "kill" "set" "cut" "tune" "bench procfail" "bench floor"
     "bench nodefail" "bench accuracy" "bench noise"
     "sim spread" "sim ring" "sim check" "sim explore" "sim mutants" "sim replay")
 for command in "${commands[@]}"; do

@@ -291,6 +291,25 @@ static void a_span_is_excused_by_a_spoilt_window_that_it_touches(void **state)
     assert_false(stall_between(&windows, 0, windows.start_ns - 1));
 }
 
+static void a_verdict_is_excused_by_a_stall_while_nothing_was_heard(void **state)
+{
+    (void)state;
+    struct stall_windows windows = new_windows();
+    uint64_t third_ns = windows.start_ns + 2 * WIDTH_NS;
+    struct verdict verdict = {.seen_ns = third_ns + WIDTH_NS + 500};
+    stall_note(&windows, third_ns, 400);
+    /* 300 ns of silence and the period before that do not reach back so far; 450 and it do. */
+    verdict.evidence.ring.silent_ns = 300;
+    assert_false(verdict_is_excused(&verdict, &windows, 100, 300));
+    verdict.evidence.ring.silent_ns = 450;
+    assert_true(verdict_is_excused(&verdict, &windows, 100, 300));
+    assert_false(verdict_is_excused(&verdict, &windows, 100, 500)); /* that bears 400 ns */
+    /* One that is not the ring's says nothing of silence: the timeout stands in for it. */
+    verdict.evidence.ring.silent_ns = 0;
+    assert_false(verdict_is_excused(&verdict, &windows, 100, 300));
+    assert_true(verdict_is_excused(&verdict, &windows, 100, 450));
+}
+
 static void the_longest_stall_of_a_span_is_known(void **state)
 {
     (void)state;
@@ -318,6 +337,8 @@ static void timers_note_until_they_are_stopped(void **state)
         sched_yield();
     stall_timers_stop(&timers);
     stall_timers_stop(&timers); /* again: nothing */
+    /* What is added up of pieces is never less than the longest of them. */
+    assert_in_range(timers.longest_ns, 1, stall_longest_ns(&windows));
     stall_windows_reset(&windows);
     assert_int_equal(stall_longest_ns(&windows), 0);
     stall_windows_free(&windows);
@@ -502,6 +523,7 @@ int main(void)
         cmocka_unit_test(stalls_near_each_other_add_up),
         cmocka_unit_test(a_stall_counts_in_each_window_that_it_touches),
         cmocka_unit_test(a_span_is_excused_by_a_spoilt_window_that_it_touches),
+        cmocka_unit_test(a_verdict_is_excused_by_a_stall_while_nothing_was_heard),
         cmocka_unit_test(the_longest_stall_of_a_span_is_known),
         cmocka_unit_test(timers_note_until_they_are_stopped),
         cmocka_unit_test_setup_teardown(what_is_measured_counts, open_tally, close_tally),
