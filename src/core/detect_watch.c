@@ -99,11 +99,17 @@ void mu_watched_note_lease(struct mu_detect *detect, struct mu_detect_update *up
     mu_detect_add(update, MU_DETECT_LEASE)->held = held;
 }
 
-/* A beat with this stamp is heard after it, so no observer has waited for a timeout before. */
+/* A beat with this stamp is heard after it, so its observer has not waited for a timeout before
+ * this is over.  Nor has one that only probes, and begins when its observer has missed a beat. */
+static uint64_t lease_length_ns(uint64_t period_ns, uint64_t timeout_ns)
+{
+    uint64_t slack_ns = mu_detect_slack_ns(period_ns, timeout_ns);
+    return mu_min_ns(timeout_ns - slack_ns, timeout_ns - period_ns + slack_ns);
+}
+
 static uint64_t lease_of(const struct mu_watcher *watcher, uint64_t stamp_ns)
 {
-    return stamp_ns + watcher->timeout_ns -
-           mu_detect_slack_ns(watcher->period_ns, watcher->timeout_ns);
+    return stamp_ns + lease_length_ns(watcher->period_ns, watcher->timeout_ns);
 }
 
 mu_slot mu_detect_observer(const struct mu_detect *detect)
@@ -204,7 +210,8 @@ static void take_on(struct mu_detect *detect, struct mu_watcher *watcher,
     /* A new observer bridges the round trip to its first acknowledgement; one that changes its
      * timeout counts from the beat that goes out now, when that is less. */
     uint64_t lease_ns =
-        goes_on ? mu_min_ns(watcher->lease_ns, detect->now_ns + beat->timeout_ns - slack_ns)
+        goes_on ? mu_min_ns(watcher->lease_ns,
+                            detect->now_ns + lease_length_ns(beat->period_ns, beat->timeout_ns))
                 : mu_min_ns(mu_detect_lease_until_ns(detect), detect->now_ns + slack_ns);
     *watcher = (struct mu_watcher){
         .slot = beat->from,

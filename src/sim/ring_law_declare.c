@@ -75,7 +75,7 @@ static bool is_excused(const struct ring_world *world, mu_slot observer, mu_slot
     uint32_t lost = ring_losses_since(world, observer, subject, window_ns);
     if (was_heard && delay_ns + stall_ns + late_ns >= law->spare_ns_min)
         return true;
-    if (!was_heard && 2 * delay_ns + stall_ns + late_ns >= law->timeout_ns_min)
+    if (!was_heard && 2 * delay_ns + stall_ns + late_ns >= law->spare_ns_min)
         return true;
     uint64_t takes_ns = 2 * delay_ns + stall_ns + late_ns;
     uint64_t slack_ns = law->spare_ns_min / RING_SLACKS;
@@ -89,7 +89,7 @@ static bool is_excused(const struct ring_world *world, mu_slot observer, mu_slot
         return true;
     if (was_heard)
         return lost > rounds_in_time(world, (RING_SLACKS - 1) * slack_ns, takes_ns);
-    return lost > 0 && lost >= rounds_in_time(world, law->timeout_ns_min, takes_ns);
+    return lost > 0 && lost >= rounds_in_time(world, law->spare_ns_min, takes_ns);
 }
 
 static void check_silence(struct ring_world *world, mu_slot observer,
@@ -104,7 +104,8 @@ static void check_silence(struct ring_world *world, mu_slot observer,
     bool was_heard = true;
     /* Heard by a helper, or under the watch before; or not heard since it was asked: then the time
      * runs from some question. */
-    if (claimed_ns > since_ns && claimed_ns <= pair->perhaps_ns) {
+    bool was_only_probed = evidence->silent_ns == evidence->suspect_ns;
+    if (claimed_ns > since_ns && claimed_ns <= pair->perhaps_ns && !was_only_probed) {
         since_ns = claimed_ns;
         lag_ns = 0;
     } else if (claimed_ns > since_ns && pair->asked_ns != 0 && claimed_ns >= pair->asked_ns) {
@@ -112,7 +113,7 @@ static void check_silence(struct ring_world *world, mu_slot observer,
         since_ns = claimed_ns;
         was_heard = false;
     }
-    uint64_t timeout_ns = world->law.timeout_ns_min;
+    uint64_t timeout_ns = was_heard ? world->law.timeout_ns_min : world->law.spare_ns_min;
     if (since_ns == 0)
         ring_law_fail(world, "evidence", "node %u declares node %u, which it has never asked",
                       observer, subject);

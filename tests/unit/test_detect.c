@@ -6,6 +6,7 @@
 
 enum { NODES = 8, ME = 4, MINE = 3, OBSERVER = 5 };
 #define SLACK (25 * MS)
+#define LEASE (125 * MS) /* timeout - period + slack */
 
 static struct few *node_four_with(uint32_t broken_rules)
 {
@@ -608,16 +609,16 @@ static void the_lease_runs_from_the_stamp_that_was_acknowledged(void **state)
     few->now_ns += 60 * MS; /* the acknowledgement takes long, and extends nothing */
     few_recv(few, ack_of(few, OBSERVER, 7, stamp_ns));
     expect_lease(few, true);
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + 200 * MS - SLACK);
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + LEASE);
     few_recv(few, ack_of(few, OBSERVER, 7, stamp_ns)); /* recorded */
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + 200 * MS - SLACK);
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + LEASE);
     few_recv(few, ack_of(few, OBSERVER, 7, stamp_ns + 1)); /* never sent */
     few_recv(few, ack_of(few, OBSERVER, 6, stamp_ns));     /* of an older watch */
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + 200 * MS - SLACK);
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + LEASE);
     while (mu_detect_lease_held(me(few)))
         few_fire(few, ME);
     expect_lease(few, false);
-    assert_int_equal(few->now_ns, from_ns + 200 * MS - SLACK);
+    assert_int_equal(few->now_ns, from_ns + LEASE);
     few_free(few);
     few = node_four_with(MU_DETECT_BROKEN_LEASE);
     watched_by(few, OBSERVER, 7);
@@ -638,7 +639,7 @@ static void an_older_acknowledgement_does_not_shorten_the_lease(void **state)
     uint64_t dropped = few_dropped(few, ME);
     few_recv(few, ack_of(few, OBSERVER, 7, first_ns));
     assert_int_equal(few_dropped(few, ME), dropped + 1);
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), second_ns + 200 * MS - SLACK);
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), second_ns + LEASE);
     few_free(few);
 }
 
@@ -651,13 +652,13 @@ static void the_least_of_several_leases_counts(void **state)
     few->now_ns += 50 * MS;
     uint64_t six_ns = watched_by(few, 6, 7);
     assert_true(six_ns > five_ns);
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), five_ns + 200 * MS - SLACK);
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), five_ns + LEASE);
     while (few_sent_to(few, MU_BEAT_BEAT, OBSERVER) == 0)
         few_fire(few, ME);
     few_recv(few, ack_of(few, OBSERVER, 7, few_sent(few, MU_BEAT_BEAT, 0)->stamp_ns));
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), six_ns + 200 * MS - SLACK);
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), six_ns + LEASE);
     few_out(few, ME, OBSERVER);
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), six_ns + 200 * MS - SLACK);
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), six_ns + LEASE);
     few_free(few);
 }
 
@@ -675,7 +676,7 @@ static void a_shorter_timeout_of_a_farther_observer_shortens_the_lease(void **st
     assert_int_equal(mu_detect_lease_until_ns(me(few)), lease_ns); /* it has only asked */
     uint64_t stamp_ns = few_sent(few, MU_BEAT_BEAT, 0)->stamp_ns;
     few_recv(few, ack_of(few, 6, 7, stamp_ns));
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + 20 * MS - 5 * MS / 2);
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + 10 * MS + 5 * MS / 2);
     few_free(few);
 }
 
@@ -690,7 +691,7 @@ static void a_helper_counts_in_the_place_of_the_observer(void **state)
     few_recv(few, watch);
     uint64_t stamp_ns = me(few)->stamp_ns;
     few_recv(few, ack_of(few, 1, 9, stamp_ns));
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + 200 * MS - SLACK);
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + LEASE);
     few_out(few, ME, OBSERVER); /* and goes with it */
     assert_int_equal(mu_detect_lease_until_ns(me(few)), 0);
     assert_false(mu_detect_lease_held(me(few)));
@@ -718,7 +719,7 @@ static void a_new_timeout_counts_for_the_lease_from_the_beat_that_follows(void *
     watch.timeout_ns = 10000 * MS; /* longer: only when acknowledged */
     few->now_ns += 10 * MS;
     few_recv(few, watch);
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + 200 * MS - SLACK);
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + LEASE);
     few_recv(few, ack_of(few, OBSERVER, 8, me(few)->stamp_ns));
     uint64_t long_ns = mu_detect_lease_until_ns(me(few));
     assert_true(long_ns > stamp_ns + 7000 * MS);
@@ -727,7 +728,7 @@ static void a_new_timeout_counts_for_the_lease_from_the_beat_that_follows(void *
     watch.timeout_ns = 20 * MS;
     few_recv(few, watch);
     assert_true(mu_detect_lease_held(me(few)));
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), few_clock(few, ME) + 20 * MS - 5 * MS / 2);
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), few_clock(few, ME) + 10 * MS + 5 * MS / 2);
     few_free(few);
 }
 
