@@ -1,6 +1,7 @@
 #include "cli/bench_nodefail_rig.h"
 
 #include "cli/bench_page.h"
+#include "cli/libexec.h"
 #include "cli/operator.h"
 
 #include <errno.h>
@@ -21,23 +22,9 @@ static const char command[] = "muster bench nodefail";
 
 /* ---- the reader ---- */
 
-/* It is no command for anybody, so it is not next to this executable: of PREFIX/bin/muster it is in
- * PREFIX/libexec/muster, or where the build was told to install such programs. */
-static int find_reader(char path[PATH_MAX])
-{
-    static const char rest[] = "/" MUSTER_LIBEXEC "/muster-bench-reader";
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - sizeof rest);
-    for (int up = 0; up < 2; up++) /* the executable, and its folder */
-        do
-            length--;
-        while (length > 0 && path[length] != '/');
-    memcpy(path + (length > 0 ? length : 0), rest, sizeof rest);
-    return access(path, X_OK) == 0 ? 0 : errno;
-}
-
 bool nodefail_rig_open(struct nodefail_rig *rig)
 {
-    int error = find_reader(rig->reader);
+    int error = libexec_find("muster-bench-reader", rig->reader);
     if (error != 0) {
         fprintf(stderr, "%s: %s: %s\n", command, rig->reader, strerror(error));
         return false;
@@ -177,7 +164,8 @@ static uint64_t stop_all(struct nodefail_rig *rig, const mu_slot *victims)
 static uint64_t cut_all(struct nodefail_rig *rig, const mu_slot *victims)
 {
     struct operator_link *links = calloc(rig->count, sizeof *links);
-    struct mu_local_message message = {.type = MU_LOCAL_CUT, .cut = {.is_cut = true}};
+    struct mu_local_message message = {.type = MU_LOCAL_CHAOS,
+                                       .chaos = {.kind = MU_CHAOS_CUT, .in = true, .out = true}};
     uint32_t opened = 0;
     bool good = links != NULL;
     for (; good && opened < rig->count; opened += good) {
@@ -202,15 +190,22 @@ static uint64_t cut_all(struct nodefail_rig *rig, const mu_slot *victims)
     return good ? from_ns : 0;
 }
 
+/* They are children of this process that it has not reaped: each number is still theirs. */
 static bool guard_victims(struct nodefail_rig *rig, const mu_slot *victims)
 {
-    pid_t pids[NODEFAIL_NODES_MAX];
-    for (uint32_t i = 0; i < rig->count; i++)
-        pids[i] = machine_daemon(rig->ring.machine, victims[i]);
-    if (nodefail_guard_start(&rig->guard, pids, rig->count) == 0)
-        return true;
-    fprintf(stderr, "%s: no guard for what is stopped: %s\n", command, strerror(errno));
-    return false;
+    int pidfds[NODEFAIL_NODES_MAX];
+    uint32_t held = 0;
+    bool good = true;
+    for (; good && held < rig->count; held += good) {
+        pidfds[held] = guard_hold(machine_daemon(rig->ring.machine, victims[held]));
+        good = pidfds[held] >= 0;
+    }
+    good = good && guard_start(&rig->guard, pidfds, held, SIGKILL) == 0;
+    if (!good)
+        fprintf(stderr, "%s: no guard for what is stopped: %s\n", command, strerror(errno));
+    for (uint32_t i = 0; i < held; i++)
+        close(pidfds[i]);
+    return good;
 }
 
 static bool fail_all(struct nodefail_rig *rig, const mu_slot *victims, uint64_t *from_ns)
@@ -362,7 +357,7 @@ void nodefail_rig_measure(struct nodefail_rig *rig, const mu_slot *victims, uint
     stall_timers_stop(&rig->timers);
     take_stalls(rig, sample);
     rig->door.page->is_over = true;
-    nodefail_guard_strike(&rig->guard);
+    guard_strike(&rig->guard);
     job_free(rig->job);
     rig->job = NULL;
     bench_ring_close(&rig->ring);

@@ -3,11 +3,11 @@
 #ifndef MU_CLI_BENCH_NODEFAIL_RIG_H
 #define MU_CLI_BENCH_NODEFAIL_RIG_H
 
-#include "cli/bench_nodefail_guard.h"
 #include "cli/bench_nodefail_page.h"
 #include "cli/bench_nodefail_tally.h"
 #include "cli/bench_ring.h"
 #include "cli/bench_stall.h"
+#include "cli/guard.h"
 
 #include <limits.h>
 
@@ -31,7 +31,7 @@ struct nodefail_rig {
     struct stall_timers timers;
     struct bench_ring ring;
     struct job *job;
-    struct nodefail_guard guard;
+    struct guard guard;
     uint32_t lost; /* daemons that ended and were not to */
 };
 

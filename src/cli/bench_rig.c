@@ -1,6 +1,6 @@
 #include "cli/bench_rig.h"
 
-#include "cli/bench_client.h"
+#include "cli/libexec.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static bool prepare(struct bench_rig *rig, enum bench_kind kind)
 
 bool bench_rig_make(struct bench_rig *rig)
 {
-    int error = bench_client_find(rig->client);
+    int error = libexec_find("muster-bench-client", rig->client);
     if (error != 0) {
         fprintf(stderr, "muster bench: the client %s cannot be started: %s\n", rig->client,
                 strerror(error));

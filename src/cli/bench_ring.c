@@ -112,7 +112,7 @@ static bool hear_status(struct operator_link *link, struct bench_ring_counts *co
             counts->up_ns = message.node.up_ns;
         else if (message.type == MU_LOCAL_COUNTER)
             take_counter(counts, message.counter.name, message.counter.value);
-        else if (message.type != MU_LOCAL_JOB)
+        else if (message.type != MU_LOCAL_JOB && message.type != MU_LOCAL_PROCESS)
             return operator_unexpected(link, &message);
     }
     return false;

@@ -11,7 +11,7 @@ static const struct subcommand commands[] = {
     {"why", "how a node or a process came to be dead, step by step", cmd_why},
     {"kill", "end a job on all its nodes", cmd_kill},
     {"set", "how often nodes beat, and which silence is a death", cmd_set},
-    {"cut", "cut a node off, to see what happens then", cmd_cut},
+    {"chaos", "faults on purpose: kill, stop, cut off, slow down", cmd_chaos},
     {"tune", "the shortest times for heartbeats that this host can keep", cmd_tune},
     {"sim", "run the protocols in a virtual world, up to millions of nodes", cmd_sim},
     {"bench", "measure it here, against bare sockets", cmd_bench},

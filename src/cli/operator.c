@@ -157,12 +157,14 @@ static bool fail(struct operator_link *link, const char *format, ...)
 }
 
 /* Only a daemon of this user, or of root, who could be anybody, is talked to. */
-static bool is_trusted(int fd)
+static bool is_trusted(struct operator_link *link)
 {
     struct ucred owner;
     socklen_t length = sizeof owner;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &length) == 0 &&
-           (owner.uid == geteuid() || owner.uid == 0);
+    if (getsockopt(link->fd, SOL_SOCKET, SO_PEERCRED, &owner, &length) != 0)
+        return false;
+    link->pid = owner.pid;
+    return owner.uid == geteuid() || owner.uid == 0;
 }
 
 enum contact { TRUSTED, UNKNOWN, NOT_OURS, GONE };
@@ -183,7 +185,7 @@ static enum contact contact(struct operator_link *link, const struct operator_da
     memcpy(address.sun_path + 1, name, strlen(name)); /* after a NUL: the abstract namespace */
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
     if (connect(link->fd, (struct sockaddr *)&address, length) == 0) {
-        if (is_trusted(link->fd))
+        if (is_trusted(link))
             return TRUSTED;
         fail(link, "is not yours: another user listens in its place");
         return NOT_OURS;
@@ -277,6 +279,7 @@ bool operator_status(struct operator_link *link, operator_each *each, void *owne
         switch (message.type) {
         case MU_LOCAL_NODE:
         case MU_LOCAL_JOB:
+        case MU_LOCAL_PROCESS:
         case MU_LOCAL_COUNTER:
             each(owner, &message);
             break;
@@ -318,6 +321,15 @@ bool operator_open(struct operator_link *link, const struct operator_daemon *dae
 {
     *link = (struct operator_link){.fd = -1};
     if (contact(link, daemon) == TRUSTED && greet(link, daemon))
+        return true;
+    operator_close(link);
+    return false;
+}
+
+bool operator_reach(struct operator_link *link, const struct operator_daemon *daemon)
+{
+    *link = (struct operator_link){.fd = -1};
+    if (contact(link, daemon) == TRUSTED)
         return true;
     operator_close(link);
     return false;

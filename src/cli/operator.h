@@ -1,5 +1,5 @@
-/* What status, events, why, kill, set and cut share: which machines of this user run on this host,
- * and a conversation with one of their daemons (wire/local.h).
+/* What status, events, why, kill, set and chaos share: which machines of this user run on this
+ * host, and a conversation with one of their daemons (wire/local.h).
  *
  * Nothing is registered anywhere.  Every daemon listens on a Unix socket whose name says user,
  * machine and slot, and the kernel lists the names of this host (of this network namespace) in
@@ -60,6 +60,7 @@ bool operator_find(const struct command *command, const char *prefix, struct ope
 struct operator_link {
     int fd; /* -1: not connected */
     mu_slot slot;
+    pid_t pid; /* of the daemon, by the kernel's word; 0: it is not of this pid namespace */
     struct mu_local_welcome welcome;
     bool refused;                /* it said REFUSED */
     char why[OPERATOR_TEXT_MAX]; /* after a failure, a clause about the daemon: "does not answer" */
@@ -68,6 +69,10 @@ struct operator_link {
 /* Connects, and says hello.  False with 'why' filled and nothing to close. */
 bool operator_open(struct operator_link *link, const struct operator_daemon *daemon);
 void operator_close(struct operator_link *link);
+
+/* Connects without a word, so also to a daemon that is stopped: 'pid' is known then.  False as
+ * above. */
+bool operator_reach(struct operator_link *link, const struct operator_daemon *daemon);
 
 /* False with 'why' filled. */
 bool operator_say(struct operator_link *link, const struct mu_local_message *message);

@@ -95,7 +95,6 @@ bool mu_part_mended(struct mu_detect *detect, struct mu_detect_update *update)
             mu_detect_send(detect, MU_BEAT_RELEASE, part->taker, part->taker_incarnation, update);
         beat->nonce = ++detect->nonce;
         beat->subject = subject_of(detect)->slot;
-        beat->subject_incarnation = subject_of(detect)->incarnation;
     }
     mu_part_clear(detect);
     return true;

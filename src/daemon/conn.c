@@ -1,4 +1,4 @@
-#include "daemon/conn.h"
+#include "daemon/conn_inside.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,25 +10,6 @@ enum {
     INCOMING_BYTES = 256 * 1024,
     SHAKE_MS = 5000, /* from the first packet to an open connection */
     LINGER_MS = 1000 /* after our last word, for the other side to hear it */
-};
-
-struct mu_conn {
-    uv_tcp_t tcp;
-    uv_timer_t timer;
-    uv_connect_t connect;
-    uv_shutdown_t shutdown;
-    struct mu_net *net;
-    const struct mu_conn_hooks *hooks; /* NULL: it belongs to itself, or has ended */
-    void *owner;
-    struct mu_seal seal;
-    uint8_t *buffer; /* of the seal, once accepted */
-    bool dialled;
-    bool accepted;
-    bool was_high; /* more than MU_CONN_QUEUE_HIGH was queued, and the owner waits for room */
-    bool closing;
-    bool missed;                  /* something, while the net was cut */
-    struct mu_conn *next, **link; /* all of the net */
-    uint8_t handles;              /* that are not closed yet: tcp, timer */
 };
 
 /* What one uv_write() carries: the part that the socket did not take at once. */
@@ -57,6 +38,7 @@ int mu_net_init(struct mu_net *net, uv_loop_t *loop, const struct mu_hello *self
 void mu_net_free(struct mu_net *net)
 {
     assert(net->open == 0);
+    mu_conn_close_kept(net);
     free(net->incoming);
     free(net->outgoing);
     sodium_memzero(net, sizeof *net);
@@ -74,6 +56,7 @@ static void on_handle_closed(uv_handle_t *handle)
     *conn->link = conn->next;
     if (conn->next != NULL)
         conn->next->link = conn->link;
+    mu_conn_forget_held(conn);
     free(conn->buffer);
     free(conn);
 }
@@ -82,10 +65,13 @@ static void close_handles(struct mu_conn *conn)
 {
     if (conn->closing)
         return;
+    if (mu_harm_cuts_out(&conn->net->harm, mu_conn_slot(conn)))
+        mu_conn_keep_socket(conn);
     conn->closing = true;
     conn->hooks = NULL;
     uv_close((uv_handle_t *)&conn->tcp, on_handle_closed);
     uv_close((uv_handle_t *)&conn->timer, on_handle_closed);
+    uv_close((uv_handle_t *)&conn->late_timer, on_handle_closed);
 }
 
 /* Not the owner's doing: it hears why. */
@@ -112,25 +98,13 @@ static void end_bad(struct mu_conn *conn)
 static void on_timer(uv_timer_t *timer)
 {
     struct mu_conn *conn = timer->data;
-    if (conn->net->is_cut) { /* that would be heard */
-        conn->missed = true;
+    if (mu_conn_is_cut(conn)) { /* what it waits for may be on its way */
+        conn->timer_waits = true;
         return;
     }
     if (conn->hooks != NULL)
         conn->net->late++;
     end(conn, MU_CONN_UNREACHED, 0, "the handshake was not over after 5 s");
-}
-
-void mu_net_cut(struct mu_net *net, bool is_cut)
-{
-    net->is_cut = is_cut;
-    if (is_cut)
-        return;
-    for (struct mu_conn *conn = net->first, *next; conn != NULL; conn = next) {
-        next = conn->next; /* closing frees nothing before the loop runs next */
-        if (conn->missed)
-            end(conn, MU_CONN_CUT, 0, "it was cut");
-    }
 }
 
 /* ---- bytes out ---- */
@@ -140,23 +114,38 @@ static void on_written(uv_write_t *request, int status)
     struct pending *pending = (struct pending *)request;
     struct mu_conn *conn = request->data;
     free(pending);
-    if (status < 0 || conn->hooks == NULL || mu_conn_queued(conn) > 0 || !conn->was_high)
-        return; /* an error shows when reading, which knows more of what came before it */
+    if (status >= 0) /* an error shows when reading, which knows more of what came before it */
+        mu_conn_tell_room(conn);
+}
+
+void mu_conn_tell_room(struct mu_conn *conn)
+{
+    if (conn->hooks == NULL || mu_conn_queued(conn) > 0 || !conn->was_high)
+        return;
     conn->was_high = false;
     if (conn->hooks->room != NULL)
         conn->hooks->room(conn);
+}
+
+static size_t socket_queued(const struct mu_conn *conn)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&conn->tcp);
 }
 
 static void write_bytes(struct mu_conn *conn, const uint8_t *bytes, size_t count)
 {
     if (conn->closing || count == 0)
         return;
-    if (conn->net->is_cut) {
-        conn->missed = true;
-        return;
-    }
+    if (!mu_conn_hold_out(conn, bytes, count))
+        mu_conn_write(conn, bytes, count);
+    if (mu_conn_queued(conn) > MU_CONN_QUEUE_HIGH)
+        conn->was_high = true;
+}
+
+void mu_conn_write(struct mu_conn *conn, const uint8_t *bytes, size_t count)
+{
     conn->net->bytes_out += count;
-    if (mu_conn_queued(conn) == 0) {
+    if (socket_queued(conn) == 0) {
         uv_buf_t direct = uv_buf_init((char *)bytes, (unsigned)count);
         int taken = uv_try_write((uv_stream_t *)&conn->tcp, &direct, 1);
         if (taken > 0) {
@@ -174,8 +163,6 @@ static void write_bytes(struct mu_conn *conn, const uint8_t *bytes, size_t count
     uv_buf_t rest = uv_buf_init((char *)pending->bytes, (unsigned)count);
     if (uv_write(&pending->request, (uv_stream_t *)&conn->tcp, &rest, 1, on_written) != 0)
         free(pending);
-    if (mu_conn_queued(conn) > MU_CONN_QUEUE_HIGH)
-        conn->was_high = true;
 }
 
 static void take_output(struct mu_conn *conn)
@@ -205,7 +192,7 @@ size_t mu_conn_frame_max(const struct mu_conn *conn)
 
 size_t mu_conn_queued(const struct mu_conn *conn)
 {
-    return uv_stream_get_write_queue_size((const uv_stream_t *)&conn->tcp);
+    return socket_queued(conn) + conn->held_bytes;
 }
 
 /* ---- bytes in ---- */
@@ -219,6 +206,11 @@ static bool on_event(struct mu_conn *conn, enum mu_seal_event event)
     case MU_SEAL_MORE:
         return true;
     case MU_SEAL_PEER_KNOWN:
+        conn->known = true;
+        if (mu_conn_is_cut(conn)) { /* only now we know that it is */
+            end(conn, MU_CONN_UNREACHED, 0, "it is cut off");
+            return false;
+        }
         conn->hooks->known(conn);
         assert(conn->accepted || conn->hooks == NULL);
         break;
@@ -265,24 +257,37 @@ static void on_bytes(struct mu_conn *conn, const uint8_t *bytes, size_t count)
     }
 }
 
+static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer);
+
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 {
     (void)suggested;
     struct mu_conn *conn = handle->data;
     /* Without room nothing is read: on_read() is told UV_ENOBUFS. */
-    *buffer = uv_buf_init((char *)conn->net->incoming, conn->net->is_cut ? 0 : INCOMING_BYTES);
+    bool is_cut = mu_harm_cuts_in(&conn->net->harm, mu_conn_slot(conn));
+    *buffer = uv_buf_init((char *)conn->net->incoming, is_cut ? 0 : INCOMING_BYTES);
+}
+
+void mu_conn_read_on(struct mu_conn *conn)
+{
+    uv_read_start((uv_stream_t *)&conn->tcp, on_alloc, on_read);
 }
 
 static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
 {
     struct mu_conn *conn = stream->data;
     if (count == UV_ENOBUFS) {
-        conn->missed = true;
+        conn->read_waits = true;
         uv_read_stop(stream);
-        return;
+    } else if (!mu_conn_hold_in(conn, (const uint8_t *)buffer->base, count)) {
+        mu_conn_came(conn, (const uint8_t *)buffer->base, count);
     }
+}
+
+void mu_conn_came(struct mu_conn *conn, const uint8_t *bytes, ssize_t count)
+{
     if (count >= 0) {
-        on_bytes(conn, (const uint8_t *)buffer->base, (size_t)count);
+        on_bytes(conn, bytes, (size_t)count);
         return;
     }
     if (conn->hooks == NULL) { /* it waited for the other side to have heard our last word */
@@ -309,8 +314,10 @@ static struct mu_conn *make(struct mu_net *net, const struct mu_conn_hooks *hook
     assert(failed == 0); /* it opens nothing yet */
     failed = uv_timer_init(net->loop, &conn->timer);
     assert(failed == 0);
-    conn->tcp.data = conn->timer.data = conn;
-    conn->handles = 2;
+    failed = uv_timer_init(net->loop, &conn->late_timer);
+    assert(failed == 0);
+    conn->tcp.data = conn->timer.data = conn->late_timer.data = conn;
+    conn->handles = 3;
     net->open++;
     conn->next = net->first;
     conn->link = &net->first;
@@ -324,8 +331,7 @@ static struct mu_conn *make(struct mu_net *net, const struct mu_conn_hooks *hook
 static void start_reading(struct mu_conn *conn)
 {
     uv_tcp_nodelay(&conn->tcp, 1);
-    int failed = uv_read_start((uv_stream_t *)&conn->tcp, on_alloc, on_read);
-    assert(failed == 0);
+    mu_conn_read_on(conn);
 }
 
 static void on_connected(uv_connect_t *request, int status)
@@ -333,6 +339,10 @@ static void on_connected(uv_connect_t *request, int status)
     struct mu_conn *conn = request->data;
     if (conn->hooks == NULL)
         return;
+    if (status < 0 && mu_conn_is_cut(conn)) { /* nor may we hear that nobody is there */
+        conn->connect_waits = true;
+        return;
+    }
     if (status == UV_ECONNREFUSED) {
         end(conn, MU_CONN_NOBODY, 0, "nobody listens there");
         return;
@@ -356,6 +366,11 @@ struct mu_conn *mu_conn_dial(struct mu_net *net, const struct sockaddr_in *addre
     self.to = to;
     mu_seal_init(&conn->seal, MU_SEAL_DIALLER, net->key, kind, &self);
     conn->connect.data = conn;
+    conn->slot = to;
+    if (mu_conn_is_cut(conn)) {
+        conn->connect_waits = true;
+        return conn;
+    }
     int failed =
         uv_tcp_connect(&conn->connect, &conn->tcp, (const struct sockaddr *)address, on_connected);
     if (failed == 0)
@@ -363,6 +378,12 @@ struct mu_conn *mu_conn_dial(struct mu_net *net, const struct sockaddr_in *addre
     close_handles(conn);
     errno = -failed;
     return NULL;
+}
+
+/* The owner tries again, as after every failure that is nobody's proof. */
+void mu_conn_connect_failed(struct mu_conn *conn)
+{
+    end(conn, MU_CONN_UNREACHED, 0, "it was cut off");
 }
 
 struct mu_conn *mu_conn_take(struct mu_net *net, uv_stream_t *listener,
@@ -426,10 +447,11 @@ void mu_conn_pause(struct mu_conn *conn, bool paused)
 {
     if (conn->closing)
         return;
+    conn->read_waits = false;
     if (paused)
         uv_read_stop((uv_stream_t *)&conn->tcp);
     else
-        uv_read_start((uv_stream_t *)&conn->tcp, on_alloc, on_read);
+        mu_conn_read_on(conn);
 }
 
 /* ---- the end, from here ---- */
@@ -449,11 +471,25 @@ static void linger(struct mu_conn *conn)
     conn->hooks = NULL;
     take_output(conn);
     conn->shutdown.data = conn;
-    if (uv_shutdown(&conn->shutdown, (uv_stream_t *)&conn->tcp, on_shut_down) != 0) {
-        close_handles(conn);
+    if (conn->held_bytes > 0 || mu_harm_cuts_out(&conn->net->harm, mu_conn_slot(conn)))
+        conn->shutdown_waits = true;
+    else if (!mu_conn_shut_down(conn))
         return;
-    }
     mu_conn_pause(conn, false);
+    mu_conn_wait_for_end(conn);
+}
+
+bool mu_conn_shut_down(struct mu_conn *conn)
+{
+    conn->shutdown_waits = false;
+    if (uv_shutdown(&conn->shutdown, (uv_stream_t *)&conn->tcp, on_shut_down) == 0)
+        return true;
+    close_handles(conn);
+    return false;
+}
+
+void mu_conn_wait_for_end(struct mu_conn *conn)
+{
     uv_timer_start(&conn->timer, on_timer, LINGER_MS, 0);
 }
 

@@ -8,6 +8,7 @@
 #ifndef MU_DAEMON_CONN_H
 #define MU_DAEMON_CONN_H
 
+#include "daemon/harm.h"
 #include "daemon/seal.h"
 
 #include <netinet/in.h>
@@ -28,7 +29,9 @@ struct mu_net {
     uint64_t bytes_in, bytes_out;   /* of TCP */
     uint32_t open;                  /* connections that are not freed yet */
     struct mu_conn *first;          /* these */
-    bool is_cut;                    /* mu_net_cut() */
+    struct mu_harm harm;            /* mu_net_harm() */
+    int *kept;                      /* sockets of closed connections, whose end nobody may hear */
+    uint32_t kept_count;
 };
 
 /* Returns 0 or an errno.  'net' is the caller's and does not move. */
@@ -38,9 +41,11 @@ int mu_net_init(struct mu_net *net, uv_loop_t *loop, const struct mu_hello *self
 /* When no connection is open any more. */
 void mu_net_free(struct mu_net *net);
 
-/* As if the network were silently cut: nothing is read, what is written is lost, nobody is told.
- * When it is over, connections that missed something end as if they had been reset. */
-void mu_net_cut(struct mu_net *net, bool is_cut);
+/* A fault on purpose: from now on, until the next one.  Bytes are held back, in or out, as by a
+ * network that loses them and where TCP sends them again: until the fault is over, or by as much as
+ * they are late.  Nobody is told.  While a connection is cut, no new one is tried to that peer, the
+ * time of a handshake stands still, and its end is not heard on the other side. */
+void mu_net_harm(struct mu_net *net, const struct mu_harm *harm);
 
 enum mu_conn_ending {
     MU_CONN_GOODBYE = 1, /* the other side said BYE */

@@ -277,7 +277,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
                                       .clients = CLIENTS_MAX,
                                       .hooks = {daemon, on_told, on_dying, mu_daemon_node,
                                                 mu_daemon_counter, mu_daemon_kill, mu_daemon_set,
-                                                mu_daemon_cut}};
+                                                mu_daemon_chaos, mu_daemon_chaos_let_go}};
     failed = mu_notify_open(&notify, &daemon->notify);
     if (failed != 0)
         return say(text, "cannot open the socket and the board for local programs", failed);
@@ -377,6 +377,7 @@ struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *te
     uv_timer_init(&daemon->loop, &daemon->past_timer);
     uv_timer_init(&daemon->loop, &daemon->waiting_timer);
     uv_timer_init(&daemon->loop, &daemon->ring_timer);
+    mu_daemon_chaos_open(daemon);
     daemon->left_timer.data = daemon->past_timer.data = daemon->waiting_timer.data =
         daemon->ring_timer.data = daemon;
     return daemon;
@@ -444,6 +445,7 @@ static void on_all_over(void *owner)
     close_handle(&daemon->past_timer);
     close_handle(&daemon->waiting_timer);
     close_handle(&daemon->ring_timer);
+    mu_daemon_chaos_close(daemon);
     for (size_t i = 0; i < sizeof daemon->signals / sizeof daemon->signals[0]; i++)
         close_handle(&daemon->signals[i]);
 }
@@ -453,7 +455,7 @@ static void end(struct mu_daemon *daemon, uint32_t grace_ms)
     if (daemon->ending)
         return;
     daemon->ending = true;
-    mu_net_cut(&daemon->net, false); /* whatever was injected: the end is to be heard */
+    mu_daemon_chaos_end(daemon); /* the end is to be heard */
     mu_tell("ends");
     if (daemon->fenced)
         mu_jobs_leave(daemon->jobs); /* they were lost with the node, before we end them */

@@ -80,6 +80,13 @@ struct mu_daemon {
     uv_timer_t ring_timer;
     uint64_t unreachable; /* reports */
 
+    /* A fault on purpose: daemon_chaos.c. */
+    struct mu_harm harm;
+    uint64_t harm_holder;
+    uv_timer_t harm_timer;  /* its end, */
+    uv_timer_t flap_timer;  /* up and down, */
+    uv_timer_t again_timer; /* and for a heartbeat thread that has had no time to listen */
+
     uint64_t faults[MU_FAULT_KINDS];
     uint64_t delivered, bad_evidence, bad_news;
 };
@@ -133,7 +140,16 @@ void mu_daemon_ring_again(uv_timer_t *timer);
 
 /* An operator's words: NULL, or why not. */
 const char *mu_daemon_set(void *owner, uint64_t period_ns, uint64_t timeout_ns);
-const char *mu_daemon_cut(void *owner, bool is_cut);
+
+/* ---- daemon_chaos.c: faults of the network on purpose ---- */
+
+void mu_daemon_chaos_open(struct mu_daemon *daemon);
+const char *mu_daemon_chaos(void *owner, const struct mu_chaos *chaos, uint64_t holder);
+void mu_daemon_chaos_let_go(void *owner, uint64_t holder);
+
+/* Whatever there was is over. */
+void mu_daemon_chaos_end(struct mu_daemon *daemon);
+void mu_daemon_chaos_close(struct mu_daemon *daemon);
 
 /* ---- daemon.c ---- */
 

@@ -123,8 +123,6 @@ void mu_daemon_ring_stop(struct mu_daemon *daemon)
 static void on_verdict(struct mu_daemon *daemon, const struct mu_detect_evidence *seen,
                        uint64_t at_ns)
 {
-    if (daemon->net.is_cut)
-        return; /* whom it does not hear is not at fault: an operator cut it off */
     if (daemon->ring_ends)
         return; /* it has left, and its goodbye was for others */
     bool silent = seen->cause == MU_DETECT_SILENT;
@@ -276,15 +274,5 @@ const char *mu_daemon_set(void *owner, uint64_t period_ns, uint64_t timeout_ns)
         return text;
     }
     mu_daemon_post_times(daemon, period_ns, timeout_ns);
-    return NULL;
-}
-
-const char *mu_daemon_cut(void *owner, bool is_cut)
-{
-    struct mu_daemon *daemon = owner;
-    if (!daemon->ring_runs || !mu_heartbeat_cut(daemon->heartbeat, is_cut))
-        return "the heartbeat thread is busy";
-    mu_warn(is_cut ? "is cut off: an operator said so" : "is no longer cut off");
-    mu_net_cut(&daemon->net, is_cut);
     return NULL;
 }

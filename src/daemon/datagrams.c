@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 /* The kernel counts at least this much of the receive buffer for a datagram, however short. */
 enum { KERNEL_BYTES_MIN = 256 };
@@ -46,21 +47,9 @@ uint32_t mu_datagrams_receive(struct mu_datagrams *datagrams)
 }
 
 /* The tag first, and nothing else is looked at before that is right. */
-bool mu_datagrams_open(struct mu_datagrams *datagrams, uint32_t number, struct mu_beat *beat)
+static bool open_bytes(struct mu_datagrams *datagrams, const uint8_t *bytes, struct mu_beat *beat)
 {
     struct mu_heartbeat_counts *counts = datagrams->counts;
-    const uint8_t *bytes = datagrams->in_bytes[number];
-    size_t count = datagrams->in[number].msg_len;
-    if (datagrams->cut) {
-        mu_count(&counts->cut, 1);
-        return false;
-    }
-    mu_count(&counts->in, 1);
-    mu_count(&counts->in_bytes, count);
-    if (count != MU_DATAGRAM_BYTES) {
-        mu_count(&counts->malformed, 1);
-        return false;
-    }
     if (!mu_beat_tag_is_right(bytes, &datagrams->key)) {
         mu_count(&counts->forged, 1);
         return false;
@@ -72,23 +61,71 @@ bool mu_datagrams_open(struct mu_datagrams *datagrams, uint32_t number, struct m
     return good;
 }
 
+static void hold(struct mu_datagrams *datagrams, uint64_t late_ns, mu_slot to, const uint8_t *bytes)
+{
+    if (datagrams->late == NULL ||
+        !mu_late_put(datagrams->late, datagrams->now_ns + late_ns, to, bytes))
+        mu_count(&datagrams->counts->cut, 1);
+}
+
+bool mu_datagrams_open(struct mu_datagrams *datagrams, uint32_t number, struct mu_beat *beat)
+{
+    struct mu_heartbeat_counts *counts = datagrams->counts;
+    const uint8_t *bytes = datagrams->in_bytes[number];
+    size_t count = datagrams->in[number].msg_len;
+    if (mu_harm_cuts_in(&datagrams->harm, MU_SLOT_NONE)) { /* from everybody */
+        mu_count(&counts->cut, 1);
+        return false;
+    }
+    mu_count(&counts->in, 1);
+    mu_count(&counts->in_bytes, count);
+    if (count != MU_DATAGRAM_BYTES) {
+        mu_count(&counts->malformed, 1);
+        return false;
+    }
+    if (!open_bytes(datagrams, bytes, beat))
+        return false;
+    if (mu_harm_cuts_in(&datagrams->harm, beat->from)) {
+        mu_count(&counts->cut, 1);
+        return false;
+    }
+    uint64_t late_ns = mu_harm_late_in_ns(&datagrams->harm, beat->from);
+    if (late_ns > 0)
+        hold(datagrams, late_ns, MU_SLOT_NONE, bytes);
+    return late_ns == 0;
+}
+
 /* ---- out ---- */
+
+static uint8_t *next_out(struct mu_datagrams *datagrams)
+{
+    return datagrams->out_bytes[datagrams->out_count];
+}
+
+/* What next_out() has been filled with. */
+static void push_out(struct mu_datagrams *datagrams, mu_slot to)
+{
+    /* The kernel only reads it. */
+    datagrams->out[datagrams->out_count++].msg_hdr.msg_name = (void *)&datagrams->addresses[to];
+    if (datagrams->out_count == MU_DATAGRAMS_BATCH)
+        mu_datagrams_flush(datagrams);
+}
 
 void mu_datagrams_send(struct mu_datagrams *datagrams, const struct mu_beat *beat)
 {
     assert(beat->from == datagrams->self && beat->to < datagrams->size);
-    if (datagrams->cut) {
+    if (mu_harm_cuts_out(&datagrams->harm, beat->to)) {
         mu_count(&datagrams->counts->cut, 1);
         return;
     }
-    uint32_t number = datagrams->out_count++;
-    uint8_t *bytes = datagrams->out_bytes[number];
+    uint8_t *bytes = next_out(datagrams);
     mu_beat_encode(beat, bytes);
     mu_beat_tag_write(bytes, &datagrams->key);
-    /* The kernel only reads it. */
-    datagrams->out[number].msg_hdr.msg_name = (void *)&datagrams->addresses[beat->to];
-    if (datagrams->out_count == MU_DATAGRAMS_BATCH)
-        mu_datagrams_flush(datagrams);
+    uint64_t late_ns = mu_harm_late_out_ns(&datagrams->harm, beat->to);
+    if (late_ns > 0)
+        hold(datagrams, late_ns, beat->to, bytes);
+    else
+        push_out(datagrams, beat->to);
 }
 
 /* What cannot be sent is as lost as what the network loses: it is not tried again. */
@@ -109,4 +146,21 @@ void mu_datagrams_flush(struct mu_datagrams *datagrams)
         done++;
     }
     datagrams->out_count = 0;
+}
+
+/* ---- late ---- */
+
+bool mu_datagrams_late(struct mu_datagrams *datagrams, struct mu_beat *beat)
+{
+    struct mu_late_one one;
+    while (datagrams->late != NULL && mu_late_take(datagrams->late, datagrams->now_ns, &one)) {
+        if (one.to == MU_SLOT_NONE) {
+            if (open_bytes(datagrams, one.bytes, beat))
+                return true;
+            continue;
+        }
+        memcpy(next_out(datagrams), one.bytes, sizeof one.bytes);
+        push_out(datagrams, one.to);
+    }
+    return false;
 }

@@ -3,7 +3,7 @@
 #ifndef MU_DAEMON_DATAGRAMS_H
 #define MU_DAEMON_DATAGRAMS_H
 
-#include "daemon/beat_tag.h"
+#include "daemon/datagrams_late.h"
 #include "daemon/heartbeat.h"
 
 #include <sys/socket.h>
@@ -32,7 +32,10 @@ struct mu_datagrams {
     socklen_t address_bytes;
     struct mu_beat_key key;
     struct mu_heartbeat_counts *counts;
-    bool cut; /* may change at any time */
+    /* Both may change at any time. */
+    struct mu_harm harm;
+    struct mu_late *late; /* for what 'harm' makes late; NULL: there is no such fault */
+    uint64_t now_ns;      /* of the caller's round: 'late' needs it */
 
     uint32_t room; /* datagrams that the kernel keeps for this socket, at most */
     uint32_t out_count;
@@ -49,11 +52,15 @@ void mu_datagrams_init(struct mu_datagrams *datagrams);
 /* The next batch.  Returns how many; fewer than MU_DATAGRAMS_BATCH: the socket was empty then. */
 uint32_t mu_datagrams_receive(struct mu_datagrams *datagrams);
 
-/* One of that batch.  False: it was bad, and counted. */
+/* One of that batch.  False: it was bad, or a fault on purpose has it; and counted. */
 bool mu_datagrams_open(struct mu_datagrams *datagrams, uint32_t number, struct mu_beat *beat);
 
 /* A beat of this node to another one.  It leaves with the next flush, or with a full batch. */
 void mu_datagrams_send(struct mu_datagrams *datagrams, const struct mu_beat *beat);
 void mu_datagrams_flush(struct mu_datagrams *datagrams);
+
+/* What was held back and is due now: sends what is to be sent, until there is one that came in.
+ * False: there is none. */
+bool mu_datagrams_late(struct mu_datagrams *datagrams, struct mu_beat *beat);
 
 #endif

@@ -64,8 +64,10 @@ static const struct mu_conn_hooks stranger = {
 static void on_connection(uv_stream_t *listener, int status)
 {
     struct mu_door *door = listener->data;
-    if (door->net->is_cut)
-        return; /* they wait in the kernel, and hear nothing */
+    if (mu_harm_cuts_in(&door->net->harm, MU_SLOT_NONE)) {
+        door->waits = true; /* they wait in the kernel, and hear nothing */
+        return;
+    }
     struct mu_conn *conn = status == 0 ? mu_conn_take(door->net, listener, &stranger, door) : NULL;
     if (conn == NULL) {
         door->failed++;
@@ -73,6 +75,15 @@ static void on_connection(uv_stream_t *listener, int status)
     }
     door->taken++;
     remember(door, conn);
+}
+
+/* libuv holds one that nobody took, and looks for others when somebody has. */
+void mu_door_look_again(struct mu_door *door)
+{
+    if (!door->open || !door->waits)
+        return;
+    door->waits = false;
+    on_connection((uv_stream_t *)&door->listener, 0);
 }
 
 int mu_door_open(struct mu_door *door, struct mu_net *net, const struct sockaddr_in *address)

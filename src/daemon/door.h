@@ -24,11 +24,15 @@ struct mu_door {
     uint64_t evicted; /* strangers that had to go for others */
     uint64_t failed;  /* that the kernel could not give us: descriptors, memory */
     bool open;
+    bool waits; /* somebody is there, and a fault on purpose lets nobody in */
 };
 
 /* Listens at that address; port 0: the kernel chooses, and door->address says which.  The other
  * fields are set before.  Returns 0, or an errno, and then there is nothing to close. */
 int mu_door_open(struct mu_door *door, struct mu_net *net, const struct sockaddr_in *address);
+
+/* A fault on purpose (mu_net_harm()) may be over: whoever waits comes in. */
+void mu_door_look_again(struct mu_door *door);
 
 /* Nobody comes in any more; strangers are sent away. */
 void mu_door_close(struct mu_door *door);

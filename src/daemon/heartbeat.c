@@ -43,6 +43,7 @@ struct mu_heartbeat {
     struct mu_heartbeat_loop *loop; /* in the region */
     bool running;
     pthread_t thread;
+    struct mu_late *late; /* from the first fault that makes datagrams late on */
 };
 
 /* ---- the socket ---- */
@@ -283,6 +284,7 @@ void mu_heartbeat_stop(struct mu_heartbeat *heartbeat)
     close_if_open(heartbeat->wait_fd);
     close_if_open(heartbeat->wake_fd);
     close_if_open(heartbeat->news_fd);
+    free(heartbeat->late);
     free(heartbeat);
 }
 
@@ -345,10 +347,22 @@ bool mu_heartbeat_ready(struct mu_heartbeat *heartbeat)
     return order(heartbeat, &(struct mu_heartbeat_order){.type = MU_ORDER_READY});
 }
 
-bool mu_heartbeat_cut(struct mu_heartbeat *heartbeat, bool cut)
+bool mu_heartbeat_harm(struct mu_heartbeat *heartbeat, const struct mu_harm *harm, uint64_t calm_ns)
 {
-    struct mu_heartbeat_order wanted = {.type = MU_ORDER_CUT, .cut = cut};
-    return order(heartbeat, &wanted);
+    assert(heartbeat->running);
+    struct mu_harm_order *next = &heartbeat->loop->harm;
+    if (atomic_load_explicit(&next->waits, memory_order_acquire))
+        return false;
+    if (harm->chaos.kind == MU_CHAOS_SLOW && heartbeat->late == NULL)
+        heartbeat->late = calloc(1, sizeof *heartbeat->late);
+    if (harm->chaos.kind == MU_CHAOS_SLOW && heartbeat->late == NULL)
+        return false;
+    next->harm = *harm;
+    next->calm_ns = calm_ns;
+    next->late = heartbeat->late;
+    atomic_store_explicit(&next->waits, true, memory_order_release);
+    wake(heartbeat);
+    return true;
 }
 
 /* ---- counts ---- */

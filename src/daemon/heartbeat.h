@@ -9,6 +9,7 @@
 #define MU_DAEMON_HEARTBEAT_H
 
 #include "core/detect_ring.h"
+#include "daemon/harm.h"
 
 #include <netinet/in.h>
 
@@ -87,9 +88,13 @@ bool mu_heartbeat_set(struct mu_heartbeat *heartbeat, uint64_t period_ns, uint64
 /* Every node has started: the grace is over. */
 bool mu_heartbeat_ready(struct mu_heartbeat *heartbeat);
 
-/* From then on every datagram, in and out, is dropped without a word, as by a network that is
- * silently cut; or not any more. */
-bool mu_heartbeat_cut(struct mu_heartbeat *heartbeat, bool cut);
+/* From then on datagrams are dropped or held back without a word, as this says.  While there is a
+ * fault, and for 'calm_ns' after its end, this node does not believe that it is the last one, even
+ * where 'alone_declares' is configured: whom it does not hear may live.
+ *
+ * False also when the thread has not taken the last one yet, or there is no memory. */
+bool mu_heartbeat_harm(struct mu_heartbeat *heartbeat, const struct mu_harm *harm,
+                       uint64_t calm_ns);
 
 /* ---- what it counts ---- */
 
@@ -103,7 +108,8 @@ struct mu_heartbeat_counts {
     uint64_t malformed; /* of another length; or authentic, and yet against a rule or not for us */
     uint64_t forged;    /* with a wrong tag */
     uint64_t dropped;   /* good, and of no use to the detector: late, repeated, of the dead */
-    uint64_t cut;       /* by mu_heartbeat_cut(), in and out; not counted above */
+    uint64_t cut;       /* by mu_heartbeat_harm(), in and out; not counted above, unless it was
+                           dropped because of who sent it */
     /* Errors of our own.  They are never evidence against anybody. */
     uint64_t send_errors, send_errno;       /* how many, the last one */
     uint64_t receive_errors, receive_errno; /* the same */

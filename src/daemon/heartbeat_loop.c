@@ -81,12 +81,6 @@ static void follow(struct mu_heartbeat_loop *loop, uint64_t now,
         event.type = MU_DETECT_READY;
         step(loop, &event);
         return;
-    case MU_ORDER_CUT:
-        mu_datagrams_flush(&loop->datagrams); /* what was sent before was sent before */
-        loop->datagrams.cut = order->cut;
-        /* Who is cut off hears nobody, and must not take that for everybody's death. */
-        mu_detect_alone_declares(loop->detect, loop->alone_declares && !order->cut);
-        return;
     }
     abort();
 }
@@ -96,6 +90,34 @@ static void take_orders(struct mu_heartbeat_loop *loop, uint64_t now)
     struct mu_heartbeat_order order;
     for (uint32_t i = 0; i < loop->orders.capacity && mu_spsc_take(&loop->orders, &order); i++)
         follow(loop, now, &order);
+}
+
+/* Who is cut off hears nobody, and must not take that for everybody's death; nor at once when it is
+ * over, because the answers are still on their way. */
+static void take_harm(struct mu_heartbeat_loop *loop, uint64_t now)
+{
+    if (loop->alone_from_ns != 0 && now >= loop->alone_from_ns) {
+        mu_detect_alone_declares(loop->detect, loop->alone_declares);
+        loop->alone_from_ns = 0;
+    }
+    if (!atomic_load_explicit(&loop->harm.waits, memory_order_acquire))
+        return;
+    mu_datagrams_flush(&loop->datagrams); /* what was sent before was sent before */
+    loop->datagrams.harm = loop->harm.harm;
+    loop->datagrams.late = loop->harm.late;
+    bool is_over = loop->harm.harm.chaos.kind == MU_CHAOS_NONE;
+    if (!is_over)
+        mu_detect_alone_declares(loop->detect, false);
+    loop->alone_from_ns = is_over ? now + loop->harm.calm_ns : 0;
+    atomic_store_explicit(&loop->harm.waits, false, memory_order_release);
+}
+
+static void receive_late(struct mu_heartbeat_loop *loop, uint64_t now)
+{
+    struct mu_beat beat;
+    struct mu_detect_event event = {.type = MU_DETECT_RECV, .now_ns = now, .beat = &beat};
+    while (mu_datagrams_late(&loop->datagrams, &beat))
+        step(loop, &event);
 }
 
 /* All that has arrived before 'now', and perhaps more: the kernel keeps them in order and has room
@@ -189,6 +211,8 @@ static uint64_t wake_at(const struct mu_heartbeat_loop *loop, uint64_t now)
 {
     uint64_t until_ns = loop->update.deadline_ns;
     bool retry = loop->backlog.count > 0 && until_ns > now + RETRY_NS;
+    if (loop->datagrams.late != NULL && mu_late_next_ns(loop->datagrams.late) < until_ns)
+        until_ns = mu_late_next_ns(loop->datagrams.late);
     return retry ? now + RETRY_NS : until_ns;
 }
 
@@ -211,9 +235,12 @@ void *mu_heartbeat_loop_run(void *argument)
         bool on_time = quiet && woke_ns - until_ns < PROMPT_NS;
         uint64_t now = on_time ? until_ns : woke_ns;
         mu_count(&loop->counts.rounds, 1);
+        loop->datagrams.now_ns = now;
         take_orders(loop, now);
+        take_harm(loop, now);
         if (!on_time)
             receive(loop, now);
+        receive_late(loop, now);
         fire(loop, now, woke_ns);
         mu_datagrams_flush(&loop->datagrams);
         announce(loop);

@@ -5,7 +5,7 @@
 #include "daemon/datagrams.h"
 #include "daemon/heartbeat_backlog.h"
 
-enum mu_heartbeat_order_type { MU_ORDER_OUT = 1, MU_ORDER_SET, MU_ORDER_READY, MU_ORDER_CUT };
+enum mu_heartbeat_order_type { MU_ORDER_OUT = 1, MU_ORDER_SET, MU_ORDER_READY };
 
 struct mu_heartbeat_order {
     enum mu_heartbeat_order_type type;
@@ -18,8 +18,16 @@ struct mu_heartbeat_order {
             uint64_t period_ns;
             uint64_t timeout_ns;
         } set;
-        bool cut;
     };
+};
+
+/* A fault on purpose, on its way to the thread: one at a time, because it is too large for a queue
+ * that is hardly ever used for it. */
+struct mu_harm_order {
+    atomic_bool waits; /* the main thread has put one here, and the other has not taken it */
+    struct mu_harm harm;
+    uint64_t calm_ns;
+    struct mu_late *late;
 };
 
 struct mu_heartbeat_loop {
@@ -29,12 +37,14 @@ struct mu_heartbeat_loop {
     int news_fd; /* eventfd: there is news */
     struct mu_spsc orders;
     struct mu_spsc news;
+    struct mu_harm_order harm;
     atomic_bool stopping;              /* not an order: it must not find the queue full */
     struct mu_heartbeat_counts counts; /* written by mu_count() only */
 
     /* Of the heartbeat thread alone, once it runs. */
     alignas(64) struct mu_detect *detect;
-    bool alone_declares; /* as configured: not while it is cut off */
+    bool alone_declares;    /* as configured: not while there is a fault on purpose, */
+    uint64_t alone_from_ns; /* nor before this; 0: nothing to be done */
     struct mu_detect_update update;
     struct mu_datagrams datagrams;
     struct mu_backlog backlog;

@@ -34,9 +34,11 @@ struct mu_notify_hooks {
     /* An operator wants a job to end, everywhere.  NULL, or why it cannot be: one sentence of
      * printable ASCII. */
     const char *(*kill)(void *owner, uint32_t job, int signal);
-    /* The same for heartbeats, and for a silent cut of this node alone. */
+    /* The same for heartbeats, and for a fault of this node's network.  'holder' is a number that
+     * only this client has; when a client that brought a fault is gone, 'let_go' says so. */
     const char *(*set)(void *owner, uint64_t period_ns, uint64_t timeout_ns);
-    const char *(*cut)(void *owner, bool is_cut);
+    const char *(*chaos)(void *owner, const struct mu_chaos *chaos, uint64_t holder);
+    void (*let_go)(void *owner, uint64_t holder);
 };
 
 struct mu_notify_config {

@@ -64,8 +64,11 @@ static void leave_list(struct mu_client *client)
 
 void mu_client_close(struct mu_client *client)
 {
+    const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
     if (client->fd < 0)
         return;
+    if (client->holds)
+        hooks->let_go(hooks->owner, client->since);
     leave_list(client);
     uv_close((uv_handle_t *)&client->poll, on_closed);
     close(client->fd);
@@ -345,6 +348,30 @@ static size_t encode_job(struct mu_client *client)
     return encode(client, &message);
 }
 
+/* The job that was told last, if it is still there. */
+static const struct mu_notify_job *last_job(const struct mu_client *client)
+{
+    const struct mu_notify_job *job = client->notify->jobs;
+    while (job != NULL && job->order != client->job_told)
+        job = job->next;
+    return job;
+}
+
+static size_t encode_process(struct mu_client *client)
+{
+    const struct mu_notify_job *job = last_job(client);
+    while (job != NULL && client->here_told < job->here_count &&
+           job->here[client->here_told].pid == 0)
+        client->here_told++;
+    if (job == NULL || client->here_told >= job->here_count) {
+        client->step = MU_STEP_JOBS;
+        return 0;
+    }
+    const struct mu_notify_here *here = &job->here[client->here_told];
+    return encode(client, &(struct mu_local_message){.type = MU_LOCAL_PROCESS,
+                                                     .process = {here->rank, here->pid}});
+}
+
 /* The i-th counter: our own first.  False: there are no more. */
 static bool counter(const struct mu_notify *notify, uint32_t i, const char **name, uint64_t *value)
 {
@@ -408,6 +435,8 @@ static size_t make_packet(struct mu_client *client, const uint8_t **bytes)
         return encode_node(client);
     case MU_STEP_JOBS:
         return encode_job(client);
+    case MU_STEP_PROCESSES:
+        return encode_process(client);
     case MU_STEP_COUNTERS:
         return encode_counter(client);
     case MU_STEP_DONE:
@@ -445,6 +474,11 @@ static void packet_sent(struct mu_client *client)
         return;
     case MU_STEP_JOBS:
         client->job_told = next_job(client)->order;
+        client->here_told = 0;
+        client->step = MU_STEP_PROCESSES;
+        return;
+    case MU_STEP_PROCESSES:
+        client->here_told++;
         return;
     case MU_STEP_COUNTERS:
         client->counters_told++;
@@ -588,8 +622,9 @@ static void on_request(struct mu_client *client, const struct mu_local_message *
     case MU_LOCAL_SET:
         answer(client, hooks->set(hooks->owner, message->set.period_ns, message->set.timeout_ns));
         return;
-    case MU_LOCAL_CUT:
-        answer(client, hooks->cut(hooks->owner, message->cut.is_cut));
+    case MU_LOCAL_CHAOS:
+        client->holds = true;
+        answer(client, hooks->chaos(hooks->owner, &message->chaos, client->since));
         return;
     case MU_LOCAL_WATCH:
         client->step = MU_STEP_STATE;

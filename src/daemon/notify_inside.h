@@ -38,7 +38,8 @@ enum mu_client_step {
     MU_STEP_IDLE,  /* nothing: an operator has all that it asked for */
     MU_STEP_NODE,
     MU_STEP_JOBS,
-    MU_STEP_COUNTERS, /* one after the other, then DONE */
+    MU_STEP_PROCESSES, /* of the last job */
+    MU_STEP_COUNTERS,  /* one after the other, then DONE */
     MU_STEP_DONE,
     MU_STEP_CANNOT,
 };
@@ -53,6 +54,7 @@ struct mu_client {
     bool blocked; /* its socket is full: it waits until there is room */
     bool later;   /* its descriptors cannot go now: mu_notify_look_again() */
     uint8_t role; /* enum mu_local_role, from HELLO on */
+    bool holds;   /* it has brought a fault of the network */
 
     /* Its place in the journal: the next event.  An operator's STATE and LIVE; a member's when it
      * asks again. */
@@ -63,6 +65,7 @@ struct mu_client {
     uint32_t rank;
 
     uint64_t job_told;                   /* JOBS: order of the last one */
+    uint32_t here_told;                  /* PROCESSES: places of it that were looked at */
     uint32_t counters_told;              /* COUNTERS */
     char why_not[MU_LOCAL_TEXT_MAX + 1]; /* CANNOT */
 };

@@ -29,7 +29,7 @@ static const uint8_t fields_of[MU_BEAT_LAST + 1] = {
     [MU_BEAT_ANSWER] = NONCE | STAMP | ACKED | ABOUT,
     [MU_BEAT_ASK] = NONCE | STAMP | ABOUT,
     [MU_BEAT_REPLY] = NONCE | STAMP | ACKED | ABOUT | REACH,
-    [MU_BEAT_TAKE] = NONCE | ABOUT | TIMES,
+    [MU_BEAT_TAKE] = NONCE | STAMP | ABOUT | TIMES,
     [MU_BEAT_DEAD] = ABOUT,
 };
 

@@ -110,9 +110,14 @@ static const char *message_error(const struct mu_local_message *message)
         return is_text(message->counter.name, 1, MU_LOCAL_TEXT_MAX)
                    ? NULL
                    : "the name of a counter is 1 to 200 bytes of printable ASCII";
+    case MU_LOCAL_CHAOS:
+        return mu_chaos_error(&message->chaos);
+    case MU_LOCAL_PROCESS:
+        return message->process.pid >= 1 && message->process.pid <= INT32_MAX
+                   ? NULL
+                   : "the id of a process is 1 to 2^31 - 1";
     case MU_LOCAL_STATUS:
     case MU_LOCAL_WATCH:
-    case MU_LOCAL_CUT:
     case MU_LOCAL_LEAVE:
     case MU_LOCAL_CAUGHT_UP:
     case MU_LOCAL_DONE:
@@ -213,8 +218,12 @@ static void write_body(struct mu_writer *writer, const struct mu_local_message *
         mu_write_u64(writer, message->set.period_ns);
         mu_write_u64(writer, message->set.timeout_ns);
         return;
-    case MU_LOCAL_CUT:
-        mu_write_u8(writer, message->cut.is_cut);
+    case MU_LOCAL_CHAOS:
+        mu_write_chaos(writer, &message->chaos);
+        return;
+    case MU_LOCAL_PROCESS:
+        mu_write_u32(writer, message->process.rank);
+        mu_write_u32(writer, message->process.pid);
         return;
     case MU_LOCAL_AGAIN:
         mu_write_u64(writer, message->again.serial);
@@ -375,8 +384,12 @@ static void read_body(struct mu_reader *reader, struct mu_local_message *message
         message->set.period_ns = mu_read_u64(reader);
         message->set.timeout_ns = mu_read_u64(reader);
         return;
-    case MU_LOCAL_CUT:
-        message->cut.is_cut = read_flag(reader);
+    case MU_LOCAL_CHAOS:
+        mu_read_chaos(reader, &message->chaos);
+        return;
+    case MU_LOCAL_PROCESS:
+        message->process.rank = mu_read_u32(reader);
+        message->process.pid = mu_read_u32(reader);
         return;
     case MU_LOCAL_AGAIN:
         message->again.serial = mu_read_u64(reader);

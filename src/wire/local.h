@@ -6,9 +6,10 @@
 #ifndef MU_WIRE_LOCAL_H
 #define MU_WIRE_LOCAL_H
 
+#include "wire/chaos.h"
 #include "wire/evidence.h"
 
-enum { MU_LOCAL_VERSION = 2 };
+enum { MU_LOCAL_VERSION = 3 };
 
 /* The daemon's socket lives in the abstract namespace, so that nothing is left in a file system
  * whatever dies: "@muster/UID/MACHINE/SLOT", MACHINE as 16 hexadecimal digits.  Without the '@'. */
@@ -24,12 +25,12 @@ enum {
 enum mu_local_type {
     /* to the daemon */
     MU_LOCAL_HELLO = 1, /* first, and once */
-    MU_LOCAL_STATUS,    /* an operator asks: NODE, JOBs, COUNTERs, DONE come back */
+    MU_LOCAL_STATUS,    /* an operator: NODE, JOBs each with PROCESSes, COUNTERs, DONE come back */
     MU_LOCAL_KILL,      /* an operator: end a job on every node; DONE or REFUSED comes back */
     MU_LOCAL_WATCH,     /* an operator: EVENTs from the first that is still kept on */
     MU_LOCAL_AGAIN,     /* a member whose event is gone from the board: LOST and the state follow */
     MU_LOCAL_SET,       /* an operator: new period and timeout for the ring of every node */
-    MU_LOCAL_CUT,       /* an operator: this node hears and says nothing any more, or does again */
+    MU_LOCAL_CHAOS,     /* an operator: a fault of this node's network, or the end of one */
     MU_LOCAL_LEAVE,     /* a member closes on purpose.  Who closes without it is dying */
     /* from the daemon */
     MU_LOCAL_WELCOME = 32, /* the answer to HELLO; a member's brings the board and the bell */
@@ -41,6 +42,7 @@ enum mu_local_type {
     MU_LOCAL_JOB,
     MU_LOCAL_COUNTER,
     MU_LOCAL_DONE,
+    MU_LOCAL_PROCESS, /* one of the job before it, that runs on this node */
 };
 
 enum mu_local_role {
@@ -55,7 +57,7 @@ enum mu_local_refusal {
     MU_LOCAL_NOT_KNOWN,         /* not a process of that job and rank */
     MU_LOCAL_NO_PLACE,          /* too many clients at once */
     MU_LOCAL_BAD_PACKET,        /* it breaks a rule, or is not what can come now */
-    MU_LOCAL_CANNOT,            /* what KILL or SET asks for cannot be; the connection goes on */
+    MU_LOCAL_CANNOT,            /* what KILL, SET or CHAOS asks for cannot be; it may go on */
     MU_LOCAL_ENDING,            /* the daemon ends, or forgets the job of this client */
     MU_LOCAL_REFUSAL_LAST = MU_LOCAL_ENDING,
 };
@@ -120,9 +122,7 @@ struct mu_local_message {
         struct {
             uint64_t period_ns, timeout_ns;
         } set;
-        struct {
-            bool is_cut;
-        } cut;
+        struct mu_chaos chaos;
         struct mu_local_welcome welcome;
         struct mu_local_event event;
         struct {
@@ -136,6 +136,9 @@ struct mu_local_message {
         } lost;
         struct mu_local_node node;
         struct mu_local_job job;
+        struct {
+            uint32_t rank, pid;
+        } process;
         struct {
             char name[MU_LOCAL_TEXT_MAX + 1];
             uint64_t value;

@@ -33,7 +33,8 @@ compare() {
     [ -z "$surplus" ] || complain "$1: only in the manual page: $surplus"
 }
 
-commands=("run" "status" "events" "why" "kill" "set" "cut" "tune" "bench procfail" "bench floor"
+commands=("run" "status" "events" "why" "kill" "set" "chaos kill" "chaos stop" "chaos cont"
+    "chaos cut" "chaos heal" "chaos flap" "chaos slow" "chaos script" "chaos random" "tune" "bench procfail" "bench floor"
     "bench nodefail" "bench accuracy" "bench noise"
     "sim spread" "sim ring" "sim check" "sim explore" "sim mutants" "sim replay")
 for command in "${commands[@]}"; do

@@ -1,5 +1,5 @@
 #!/bin/bash
-# why, set and cut, with real machines: nodes that are stopped, killed and cut off, and who says what of it.
+# why and set, with real machines: nodes that are stopped, killed and cut off, and who says what of it.
 set -u
 . "$MUSTER_SOURCE/tests/system/by_hand.sh"
 
@@ -52,7 +52,7 @@ run_flags=(--heartbeat "${period}ms,${timeout}ms" --report report)
 
 # ---- words and flags ----
 
-for command in why set cut; do
+for command in why set; do
     muster $command --help
     [ $code -eq 0 ] && grep -q "^usage: muster $command " out || complain "$command --help"
     grep -q /proc/net/unix out || complain "$command --help does not say how a machine is found"
@@ -60,7 +60,6 @@ for command in why set cut; do
 done
 refuses 2 "'zz'" "hexadecimal" -- why 1 --machine zz
 refuses 2 "'zz'" "hexadecimal" -- set period=1s timeout=2s --machine zz
-refuses 2 "'zz'" "hexadecimal" -- cut 1 --machine zz
 refuses 2 "missing" JOB.RANK -- why
 for wrong in x 1. .1 1.x 1.2.3 -1.0 16777216 1.4294967296 4294967296.0 99999999999999999999; do
     [[ $wrong == -* ]] || refuses 2 "'$wrong'" "JOB.RANK" -- why "$wrong"
@@ -78,16 +77,13 @@ refuses 2 "period must be at least 1 ms" -- set period=10us timeout=100ms
 refuses 2 "50 ms" "99 ms" "timeout must be at least two periods" -- set period=50ms timeout=99ms
 refuses 2 "timeout must be at most an hour" -- set period=1s timeout=61m
 refuses 2 "'period=2s'" "said before" -- set period=1s period=2s
-refuses 2 "missing" -- cut
-refuses 2 "'two'" -- cut two
-refuses 2 "'16777216'" -- cut 16777216
 echo '{"job":1}' >broken
 refuses 1 "broken:1 " "kind" -- why 1 --report broken
 printf '%s\n' '{"job":1,"kind":"process","rank":2,"node":1,"how":"exit code 9","code":9,"seen_by":1,"told":[],"all_told_ms":null,"untold":[],"pid":7,"verdict":"dead","cause":"exit"}' 'and so on' >broken
 refuses 1 "broken:2 " "no JSON" -- why 1.2 --report broken
 
 if unshare -rn true 2>/dev/null; then
-    for command in "why 1" "set period=1s" "cut 1"; do
+    for command in "why 1" "set period=1s"; do
         unshare -rn "$MUSTER" $command >out 2>err
         code=$?
         [ $code -eq 1 ] && [ ! -s out ] && grep -qx "muster ${command%% *}: no machine of yours runs on this host" err ||
@@ -126,7 +122,7 @@ refuses 1 "heartbeats every 120 ms, timeout 200 ms: timeout must be at least two
 all_have 120 3000
 muster status --machine "$machine"
 says 'heartbeats every 120 ms, timeout 3 s' ' +node .* dead +heard by' ' +2 +node2 .* 0 +[013], [0-9]+ ms'
-for command in "why 1" "set period=1s" "cut 1"; do
+for command in "why 1" "set period=1s"; do
     refuses 1 "$machine" "$other" --machine -- $command
 done
 
@@ -136,7 +132,6 @@ refuses 1 "node 2 of machine $machine is not known to be dead by 3 daemons" "mus
 refuses 1 "machine $machine has no node 4: its last one is 3" -- why 4 --machine "$machine"
 refuses 1 "process 0 of job 1 of machine $machine is not known to have ended by 4 daemons" -- why 1.0 --machine "$machine"
 refuses 1 "no daemon of machine $machine on this host has job 7" -- why 7.0 --machine "$machine"
-refuses 1 "machine $machine has no node 4 on this host" -- cut 4 --machine "$machine"
 
 # known SUBJECT: 'muster why' knows it, and so does every node
 known() { "$MUSTER" why "$1" --json --machine "$machine" 2>/dev/null | grep -qE '"all_told_ms":[0-9]'; }
@@ -246,12 +241,12 @@ refuses 1 "report knows no death of process 7 of job 2" -- why 2.7 --report repo
 
 [ "$MUSTER_SANITIZED" != 0 ] || run_flags=(--heartbeat 50ms,400ms --report report)
 start_job 4 8 || exit 1
-muster cut 2 --heal --machine "$machine"
+muster chaos heal node=2 --machine "$machine"
 [ $code -eq 0 ] && [ ! -s err ] || { complain "healing what is not cut"; show; }
 "$MUSTER" status --json --machine "$machine" >status
 daemon=$(of_node 2 status | number pid)
 lost=("$(pid_of 4)" "$(pid_of 5)")
-muster cut 2 --machine "$machine"
+muster chaos cut node=2 --machine "$machine"
 [ $code -eq 0 ] && [ ! -s out ] && [ ! -s err ] || { complain "cut"; show; }
 wait_until 30 known 2 || complain "the cut of node 2 is not known: $("$MUSTER" why 2 --machine "$machine" 2>&1)"
 muster why 2 --machine "$machine"
@@ -269,7 +264,7 @@ says ' +2 +node2 .* 0 +lost'
 for pid in "$daemon" "${lost[@]}"; do
     ! gone "$pid" || complain "process $pid of node 2 has ended while it was cut off"
 done
-muster cut 2 --heal --machine "$machine"
+muster chaos heal node=2 --machine "$machine"
 [ $code -eq 0 ] && [ ! -s out ] && [ ! -s err ] || { complain "heal"; show; }
 for pid in "$daemon" "${lost[@]}"; do
     wait_until 30 gone "$pid" || complain "process $pid of node 2 goes on after it was healed"

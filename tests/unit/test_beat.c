@@ -47,6 +47,7 @@ static void test_bytes_are_as_documented(void **state)
                            .from_incarnation = 0x0708090a,
                            .to_incarnation = 0x0b0c0d0e,
                            .nonce = 0x1112131415161718,
+                           .stamp_ns = 0x2122232425262728,
                            .period_ns = 100000000,  /* 0x05f5e100 */
                            .timeout_ns = 200000000, /* 0x0bebc200 */
                            .subject = 0x191a1b,
@@ -56,7 +57,7 @@ static void test_bytes_are_as_documented(void **state)
         0,    1,    2,    3,    0,    4,    5,    6,    /* from, to */
         0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x0e, /* their incarnations */
         0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, /* nonce */
-        0,    0,    0,    0,    0,    0,    0,    0,    /* stamp */
+        0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28, /* stamp */
         0,    0,    0,    0,    0,    0,    0,    0,    /* acked */
         0,    0,    0,    0,    0x05, 0xf5, 0xe1, 0x00, /* period */
         0,    0,    0,    0,    0x0b, 0xeb, 0xc2, 0x00, /* timeout */

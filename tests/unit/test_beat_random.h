@@ -10,7 +10,8 @@
 static inline bool beat_has_stamp(uint8_t type)
 {
     return type == MU_BEAT_BEAT || type == MU_BEAT_ACK || type == MU_BEAT_PROBE ||
-           type == MU_BEAT_ANSWER || type == MU_BEAT_ASK || type == MU_BEAT_REPLY;
+           type == MU_BEAT_ANSWER || type == MU_BEAT_ASK || type == MU_BEAT_REPLY ||
+           type == MU_BEAT_TAKE;
 }
 
 static inline bool beat_has_acked(uint8_t type)

@@ -1,6 +1,6 @@
 /* What 'muster bench' counts with: figures, the shared page, and relays that pass each message to
  * every client once. */
-#include "cli/bench_client.h"
+#include "cli/libexec.h"
 #include "cli/bench_door.h"
 #include "cli/bench_page.h"
 #include "cli/bench_relay.h"
@@ -224,7 +224,7 @@ static void the_client_is_looked_for_under_the_same_prefix(void **state)
     assert_true(readlink("/proc/self/exe", prefix, sizeof prefix - 1) > 0);
     *strrchr(prefix, '/') = '\0';
     char *folder = strrchr(prefix, '/') + 1;
-    assert_int_equal(bench_client_find(path), ENOENT);
+    assert_int_equal(libexec_find("muster-bench-client", path), ENOENT);
     assert_string_equal(path + strlen(path) - strlen(name), name);
     assert_int_not_equal(strncmp(path, prefix, strlen(prefix)), 0);
     *folder = '\0';

@@ -3,11 +3,11 @@
  * guard of what is stopped. */
 #include "cli/bench_accuracy_watch.h"
 #include "cli/bench_nodefail_draw.h"
-#include "cli/bench_nodefail_guard.h"
 #include "cli/bench_nodefail_note.h"
 #include "cli/bench_nodefail_tally.h"
 #include "cli/bench_ring.h"
 #include "cli/bench_stall.h"
+#include "cli/guard.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -432,12 +432,12 @@ static pid_t start_stopped(void)
 static void the_guard_kills_what_is_stopped(void **state)
 {
     (void)state;
-    struct nodefail_guard guard;
+    struct guard guard;
     pid_t pids[] = {start_stopped(), start_stopped()}, other = start_stopped();
-    int status;
-    assert_int_equal(nodefail_guard_start(&guard, pids, 2), 0);
+    int status, pidfds[] = {guard_hold(pids[0]), guard_hold(pids[1])};
+    assert_int_equal(guard_start(&guard, pidfds, 2, SIGKILL), 0);
     assert_int_equal(waitpid(pids[0], &status, WNOHANG), 0);
-    nodefail_guard_strike(&guard);
+    guard_strike(&guard);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -445,7 +445,9 @@ static void the_guard_kills_what_is_stopped(void **state)
     assert_int_equal(waitpid(other, &status, WNOHANG), 0);
     kill(other, SIGKILL);
     assert_int_equal(waitpid(other, &status, 0), other);
-    nodefail_guard_strike(&guard); /* again: nothing */
+    guard_strike(&guard); /* again: nothing */
+    close(pidfds[0]);
+    close(pidfds[1]);
 }
 
 /* A process that starts a guard for its child and is killed: we are told through a pipe that both
@@ -458,10 +460,11 @@ static void the_guard_outlives_its_bench(void **state)
     assert_int_equal(pipe(ends), 0);
     pid_t bench = fork();
     if (bench == 0) {
-        struct nodefail_guard guard;
+        struct guard guard;
         close(ends[0]);
         pid_t stopped = start_stopped();
-        if (nodefail_guard_start(&guard, &stopped, 1) != 0 || write(ends[1], "x", 1) != 1)
+        int pidfd = guard_hold(stopped);
+        if (guard_start(&guard, &pidfd, 1, SIGKILL) != 0 || write(ends[1], "x", 1) != 1)
             _exit(1);
         for (;;)
             pause();

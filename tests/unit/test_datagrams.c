@@ -114,22 +114,110 @@ static void test_one_bad_address(void **state)
     }
 }
 
+static const struct mu_harm cut = {.is_on = true,
+                                   .chaos = {.kind = MU_CHAOS_CUT, .in = true, .out = true}};
+
 static void test_cut(void **state)
 {
     struct world *world = *state;
     struct mu_beat beat;
     send_beat(world, 0, 1, 1);
     mu_datagrams_flush(&world->node[0]);
-    world->node[0].cut = true;
+    world->node[0].harm = cut;
     send_beat(world, 0, 1, 2);
     mu_datagrams_flush(&world->node[0]);
     assert_int_equal(world->counts[0].out, 1);
     assert_int_equal(world->counts[0].cut, 1);
     assert_int_equal(mu_datagrams_receive(&world->node[1]), 1);
-    world->node[1].cut = true;
+    world->node[1].harm = cut;
     assert_false(mu_datagrams_open(&world->node[1], 0, &beat));
     assert_int_equal(world->counts[1].cut, 1);
     assert_int_equal(world->counts[1].in, 0);
+}
+
+/* Only one way, and only one of two peers. */
+static void test_cut_from_one(void **state)
+{
+    struct world *world = *state;
+    struct mu_beat beat;
+    world->node[0].harm = cut;
+    world->node[0].harm.chaos.in = false;
+    world->node[0].harm.chaos.range_count = 1;
+    world->node[0].harm.chaos.ranges[0] = (struct mu_chaos_range){2, 2};
+    send_beat(world, 0, 1, 1);
+    send_beat(world, 0, 2, 2);
+    mu_datagrams_flush(&world->node[0]);
+    assert_int_equal(world->counts[0].out, 1);
+    assert_int_equal(world->counts[0].cut, 1);
+    assert_int_equal(mu_datagrams_receive(&world->node[1]), 1);
+    assert_int_equal(mu_datagrams_receive(&world->node[2]), 0);
+
+    world->node[1].harm = cut;
+    world->node[1].harm.chaos.out = false;
+    world->node[1].harm.chaos.range_count = 1;
+    world->node[1].harm.chaos.ranges[0] = (struct mu_chaos_range){2, 7};
+    assert_true(mu_datagrams_open(&world->node[1], 0, &beat));
+    world->node[1].harm.chaos.ranges[0] = (struct mu_chaos_range){0, 0};
+    assert_false(mu_datagrams_open(&world->node[1], 0, &beat));
+    assert_int_equal(world->counts[1].cut, 1);
+}
+
+/* What is late is neither lost nor early; on its way out and in. */
+static void test_late(void **state)
+{
+    static struct mu_late late[2];
+    struct world *world = *state;
+    struct mu_beat beat;
+    memset(late, 0, sizeof late);
+    for (int i = 0; i < 2; i++) {
+        world->node[i].harm = (struct mu_harm){
+            .is_on = true,
+            .chaos = {.kind = MU_CHAOS_SLOW, .in = i == 1, .out = i == 0, .delay_ns = 1000}};
+        world->node[i].late = &late[i];
+        world->node[i].now_ns = 5000;
+    }
+    send_beat(world, 0, 1, 7);
+    mu_datagrams_flush(&world->node[0]);
+    assert_int_equal(world->counts[0].out, 0);
+    assert_int_equal(mu_late_next_ns(&late[0]), 6000);
+    world->node[0].now_ns = 5999;
+    assert_false(mu_datagrams_late(&world->node[0], &beat));
+    assert_int_equal(late[0].count, 1);
+    world->node[0].now_ns = 6000;
+    assert_false(mu_datagrams_late(&world->node[0], &beat)); /* it goes out: nothing came in */
+    mu_datagrams_flush(&world->node[0]);
+    assert_int_equal(world->counts[0].out, 1);
+
+    assert_int_equal(mu_datagrams_receive(&world->node[1]), 1);
+    assert_false(mu_datagrams_open(&world->node[1], 0, &beat));
+    assert_false(mu_datagrams_late(&world->node[1], &beat));
+    world->node[1].now_ns = 6000;
+    assert_true(mu_datagrams_late(&world->node[1], &beat));
+    assert_int_equal(beat.stamp_ns, 7);
+    assert_false(mu_datagrams_late(&world->node[1], &beat));
+    assert_int_equal(mu_late_next_ns(&late[1]), MU_NEVER);
+}
+
+/* By time, and what is due at the same time in the order in which it came; full is full. */
+static void test_order_of_late(void **state)
+{
+    (void)state;
+    static struct mu_late late;
+    const uint64_t due[] = {30, 10, 20, 10};
+    const uint32_t expected[] = {1, 3, 2, 0};
+    uint8_t bytes[MU_DATAGRAM_BYTES] = {0};
+    struct mu_late_one one;
+    memset(&late, 0, sizeof late);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(mu_late_put(&late, due[i], i, bytes));
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_true(mu_late_take(&late, 30, &one));
+        assert_int_equal(one.to, expected[i]);
+    }
+    assert_false(mu_late_take(&late, MU_NEVER, &one));
+    for (uint32_t i = 0; i < MU_LATE_MAX; i++)
+        assert_true(mu_late_put(&late, 1, 0, bytes));
+    assert_false(mu_late_put(&late, 1, 0, bytes));
 }
 
 int main(void)
@@ -138,6 +226,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_bad_address, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cut_from_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
+        cmocka_unit_test(test_order_of_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,8 +24,8 @@ static void the_bytes_are_those_of_the_page(void **state)
     (void)state;
     struct mu_local_message hello = {
         .type = MU_LOCAL_HELLO,
-        .hello = {.version = 2, .role = MU_LOCAL_MEMBER, .job = 7, .rank = 0x01020304}};
-    expect_bytes(&hello, (uint8_t[]){1, 2, 1, 0, 0, 0, 7, 1, 2, 3, 4}, 11);
+        .hello = {.version = 3, .role = MU_LOCAL_MEMBER, .job = 7, .rank = 0x01020304}};
+    expect_bytes(&hello, (uint8_t[]){1, 3, 1, 0, 0, 0, 7, 1, 2, 3, 4}, 11);
     struct mu_local_message kill = {.type = MU_LOCAL_KILL, .kill = {.job = 7, .signal = 15}};
     expect_bytes(&kill, (uint8_t[]){3, 0, 0, 0, 7, 15}, 6);
     struct mu_local_message welcome = {
@@ -56,10 +56,19 @@ static void the_bytes_are_those_of_the_page(void **state)
     struct mu_local_message set = {.type = MU_LOCAL_SET,
                                    .set = {.period_ns = 0x01020304, .timeout_ns = 0x05060708}};
     expect_bytes(&set, (uint8_t[]){6, 0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 7, 8}, 17);
-    struct mu_local_message cut = {.type = MU_LOCAL_CUT, .cut.is_cut = true};
-    expect_bytes(&cut, (uint8_t[]){7, 1}, 2);
-    cut.cut.is_cut = false;
-    expect_bytes(&cut, (uint8_t[]){7, 0}, 2);
+    struct mu_local_message none = {.type = MU_LOCAL_CHAOS};
+    expect_bytes(&none, (uint8_t[54]){7}, 54);
+    struct mu_local_message cut = {.type = MU_LOCAL_CHAOS,
+                                   .chaos = {.kind = MU_CHAOS_CUT,
+                                             .out = true,
+                                             .held = true,
+                                             .for_ns = 258,
+                                             .range_count = 1,
+                                             .ranges = {{3, 5}}}};
+    uint8_t bytes[62] = {7, 1, 0, 1, 1, [11] = 1, 2, [53] = 1, [57] = 3, [61] = 5};
+    expect_bytes(&cut, bytes, sizeof bytes);
+    struct mu_local_message process = {.type = MU_LOCAL_PROCESS, .process = {7, 258}};
+    expect_bytes(&process, (uint8_t[]){41, 0, 0, 0, 7, 0, 0, 1, 2}, 9);
     expect_bytes(&(struct mu_local_message){.type = MU_LOCAL_LEAVE}, (uint8_t[]){8}, 1);
     expect_bytes(&(struct mu_local_message){.type = MU_LOCAL_DONE}, (uint8_t[]){40}, 1);
 }
@@ -219,19 +228,20 @@ static void what_breaks_a_rule_is_refused(void **state)
     expect_broken(zeros, 1);
     zeros[0] = MU_LOCAL_STATUS;
     expect_broken(zeros, sizeof zeros);
-    EXPECT_BROKEN(5);                         /* AGAIN without a serial */
-    EXPECT_BROKEN(5, 0, 0, 0, 0, 0, 0, 0, 0); /* and with one that is none */
-    EXPECT_BROKEN(7, 2);                      /* neither cut nor healed */
-    EXPECT_BROKEN(8, 0);                      /* LEAVE with more than that */
-    EXPECT_BROKEN(9);                         /* what comes after it */
+    EXPECT_BROKEN(5);                          /* AGAIN without a serial */
+    EXPECT_BROKEN(5, 0, 0, 0, 0, 0, 0, 0, 0);  /* and with one that is none */
+    EXPECT_BROKEN(7, 1);                       /* a fault ends before its last field */
+    EXPECT_BROKEN(41, 0, 0, 0, 0, 0, 0, 0, 0); /* a process without a number */
+    EXPECT_BROKEN(8, 0);                       /* LEAVE with more than that */
+    EXPECT_BROKEN(9);                          /* what comes after it */
     EXPECT_BROKEN(31);
     EXPECT_BROKEN(41);
     EXPECT_BROKEN(255);
     EXPECT_BROKEN(1);                               /* HELLO without a version */
-    EXPECT_BROKEN(1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0); /* no role */
-    EXPECT_BROKEN(1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0); /* nor this */
-    EXPECT_BROKEN(1, 2, 2, 0, 0, 0, 1, 0, 0, 0, 0); /* an operator with a job */
-    EXPECT_BROKEN(1, 2, 2, 0, 0, 0, 0, 0, 0, 0, 1); /* and with a rank */
+    EXPECT_BROKEN(1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0); /* no role */
+    EXPECT_BROKEN(1, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0); /* nor this */
+    EXPECT_BROKEN(1, 3, 2, 0, 0, 0, 1, 0, 0, 0, 0); /* an operator with a job */
+    EXPECT_BROKEN(1, 3, 2, 0, 0, 0, 0, 0, 0, 0, 1); /* and with a rank */
     EXPECT_BROKEN(3, 0, 0, 0, 1, 0);                /* signal 0 */
     EXPECT_BROKEN(3, 0, 0, 0, 1, 65);               /* and 65 */
     EXPECT_BROKEN(5, 0, 0, 0, 0, 0, 0, 0, 0);       /* there is no event 0 to be told again */
@@ -312,16 +322,16 @@ static void another_version_is_known_by_its_number(void **state)
 {
     (void)state;
     struct mu_local_message message;
-    static const uint8_t longer[] = {MU_LOCAL_HELLO, 3, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86};
+    static const uint8_t longer[] = {MU_LOCAL_HELLO, 4, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86};
     for (size_t count = 2; count <= sizeof longer; count++) {
         assert_null(mu_local_decode(longer, count, &message));
         assert_int_equal(message.type, MU_LOCAL_HELLO);
-        assert_int_equal(message.hello.version, 3);
+        assert_int_equal(message.hello.version, 4);
         assert_int_equal(message.hello.role, 0);
     }
-    static const uint8_t older[] = {MU_LOCAL_HELLO, 1, MU_LOCAL_MEMBER, 0, 0, 0, 7, 0, 0, 0, 0};
+    static const uint8_t older[] = {MU_LOCAL_HELLO, 2, MU_LOCAL_MEMBER, 0, 0, 0, 7, 0, 0, 0, 0};
     assert_null(mu_local_decode(older, sizeof older, &message));
-    assert_int_equal(message.hello.version, 1);
+    assert_int_equal(message.hello.version, 2);
     assert_int_equal(message.hello.role, 0);
 }
 

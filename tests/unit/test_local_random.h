@@ -146,6 +146,35 @@ static inline struct mu_local_job random_local_job(struct random *r)
 }
 
 /* Of that type.  Everything that the type does not use is 0, so that two can be compared. */
+static inline struct mu_chaos random_chaos(struct random *r)
+{
+    struct mu_chaos chaos = {.kind = (uint8_t)random_below(r, MU_CHAOS_SLOW + 1)};
+    if (chaos.kind == MU_CHAOS_NONE)
+        return chaos;
+    uint64_t ways = 1 + random_below(r, 3);
+    chaos.in = (ways & 1) != 0;
+    chaos.out = (ways & 2) != 0;
+    chaos.held = random_below(r, 2) == 0;
+    chaos.for_ns = random_between(r, 0, MU_CHAOS_SPAN_MAX_NS);
+    if (chaos.kind == MU_CHAOS_FLAP) {
+        chaos.down_ns = random_between(r, MU_CHAOS_SPAN_MIN_NS, MU_CHAOS_SPAN_MAX_NS);
+        chaos.up_ns = random_between(r, MU_CHAOS_SPAN_MIN_NS, MU_CHAOS_SPAN_MAX_NS);
+    }
+    if (chaos.kind == MU_CHAOS_SLOW) {
+        chaos.delay_ns = random_between(r, 1, MU_CHAOS_DELAY_MAX_NS);
+        chaos.jitter_ns = random_between(r, 0, MU_CHAOS_DELAY_MAX_NS);
+        chaos.seed = random_between(r, 0, UINT64_MAX);
+    }
+    chaos.range_count = (uint8_t)random_below(r, MU_CHAOS_RANGES_MAX + 1);
+    mu_slot next = 0;
+    for (uint8_t i = 0; i < chaos.range_count; i++) {
+        chaos.ranges[i].first = next + (mu_slot)random_below(r, 1000);
+        chaos.ranges[i].last = chaos.ranges[i].first + (mu_slot)random_below(r, 1000);
+        next = chaos.ranges[i].last + 1;
+    }
+    return chaos;
+}
+
 static inline struct mu_local_message random_local(struct random *r, enum mu_local_type type)
 {
     struct mu_local_message message;
@@ -191,8 +220,12 @@ static inline struct mu_local_message random_local(struct random *r, enum mu_loc
         message.set.period_ns = random_between(r, MU_PERIOD_NS_MIN, MU_TIMEOUT_NS_MAX / 4);
         message.set.timeout_ns = random_between(r, 2 * message.set.period_ns, MU_TIMEOUT_NS_MAX);
         break;
-    case MU_LOCAL_CUT:
-        message.cut.is_cut = random_below(r, 2) == 0;
+    case MU_LOCAL_CHAOS:
+        message.chaos = random_chaos(r);
+        break;
+    case MU_LOCAL_PROCESS:
+        message.process.rank = (uint32_t)random_between(r, 0, UINT32_MAX);
+        message.process.pid = (uint32_t)random_between(r, 1, INT32_MAX);
         break;
     case MU_LOCAL_AGAIN:
         message.again.serial = random_between(r, 1, UINT64_MAX);
@@ -213,7 +246,7 @@ static const enum mu_local_type local_types[] = {
     MU_LOCAL_HELLO,   MU_LOCAL_STATUS,  MU_LOCAL_KILL,      MU_LOCAL_WATCH, MU_LOCAL_WELCOME,
     MU_LOCAL_REFUSED, MU_LOCAL_EVENT,   MU_LOCAL_CAUGHT_UP, MU_LOCAL_LOST,  MU_LOCAL_NODE,
     MU_LOCAL_JOB,     MU_LOCAL_COUNTER, MU_LOCAL_DONE,      MU_LOCAL_AGAIN, MU_LOCAL_LEAVE,
-    MU_LOCAL_SET,     MU_LOCAL_CUT,
+    MU_LOCAL_SET,     MU_LOCAL_CHAOS,   MU_LOCAL_PROCESS,
 };
 enum { LOCAL_TYPES = sizeof local_types / sizeof local_types[0] };
 

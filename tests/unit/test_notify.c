@@ -562,7 +562,7 @@ static void a_packet_that_breaks_a_rule_ends_the_connection(void **state)
     expect_refusal(&world, dial(&world), "\x01", 1, MU_LOCAL_BAD_PACKET);
     expect_refusal(&world, dial(&world), "\x02", 1, MU_LOCAL_BAD_PACKET); /* STATUS first */
     expect_refusal(&world, dial(&world), "\x01\x01", 2, MU_LOCAL_OTHER_VERSION);
-    expect_refusal(&world, dial(&world), "\x01\x03later", 7, MU_LOCAL_OTHER_VERSION);
+    expect_refusal(&world, dial(&world), "\x01\x04later", 7, MU_LOCAL_OTHER_VERSION);
     bytes[0] = MU_LOCAL_STATUS;
     expect_refusal(&world, operate(&world), bytes, sizeof bytes, MU_LOCAL_BAD_PACKET);
     expect_refusal(&world, operate(&world), bytes, 2, MU_LOCAL_BAD_PACKET);
@@ -643,6 +643,9 @@ static void an_operator_asks_for_the_status(void **state)
     assert_int_equal(job.here, 1);
     assert_int_equal(job.failed, 2);
     assert_int_equal(job.left, 1);
+    struct mu_local_message process = hear(&world, fd, MU_LOCAL_PROCESS); /* the one that runs */
+    assert_int_equal(process.process.rank, 9);
+    assert_int_equal(process.process.pid, 1u << 30);
     assert_int_equal(hear(&world, fd, MU_LOCAL_JOB).job.job, JOB + 1);
     static const struct {
         const char *name;
@@ -736,7 +739,7 @@ static void an_operator_kills_a_job(void **state)
     world_close(&world);
 }
 
-static void an_operator_sets_times_and_cuts(void **state)
+static void an_operator_sets_times(void **state)
 {
     (void)state;
     struct world world;
@@ -748,10 +751,31 @@ static void an_operator_sets_times_and_cuts(void **state)
     say(fd, (struct mu_local_message){.type = MU_LOCAL_SET, .set = {5000000, 20000000}});
     struct mu_local_message message = hear(&world, fd, MU_LOCAL_REFUSED);
     assert_string_equal(message.refused.text, "too careful");
-    say(fd, (struct mu_local_message){.type = MU_LOCAL_CUT, .cut.is_cut = true});
-    hear(&world, fd, MU_LOCAL_DONE);
-    assert_true(world.is_cut);
     hang_up(fd);
+    world_close(&world);
+}
+
+/* Whose fault it is, and that it has gone: also when it closed without a word. */
+static void an_operator_brings_a_fault_and_goes(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, 64, 8);
+    int other = operate(&world), fd = operate(&world);
+    say(fd, (struct mu_local_message){
+                .type = MU_LOCAL_CHAOS,
+                .chaos = {.kind = MU_CHAOS_CUT, .in = true, .held = true, .for_ns = 5}});
+    hear(&world, fd, MU_LOCAL_DONE);
+    assert_int_equal(world.chaos.kind, MU_CHAOS_CUT);
+    assert_int_equal(world.chaos.for_ns, 5);
+    hang_up(other);
+    settle(&world);
+    assert_int_equal(mu_notify_clients(world.notify), 1);
+    assert_int_equal(world.let_go, 0); /* it had brought nothing */
+    hang_up(fd);
+    settle(&world);
+    assert_int_equal(mu_notify_clients(world.notify), 0);
+    assert_int_equal(world.let_go, world.holder + 1);
     world_close(&world);
 }
 
@@ -832,7 +856,8 @@ static void a_name_is_taken_once(void **state)
                   .counter = on_counter,
                   .kill = on_kill,
                   .set = on_set,
-                  .cut = on_cut},
+                  .chaos = on_chaos,
+                  .let_go = on_let_go},
     };
     struct mu_notify *second = NULL;
     assert_int_equal(mu_notify_open(&config, &second), EADDRINUSE);
@@ -868,7 +893,8 @@ int main(void)
         cmocka_unit_test(an_answer_waits_for_who_reads_slowly),
         cmocka_unit_test(an_operator_goes_away_in_the_middle_of_an_answer),
         cmocka_unit_test(an_operator_kills_a_job),
-        cmocka_unit_test(an_operator_sets_times_and_cuts),
+        cmocka_unit_test(an_operator_sets_times),
+        cmocka_unit_test(an_operator_brings_a_fault_and_goes),
         cmocka_unit_test(an_operator_watches_all_jobs),
         cmocka_unit_test(the_end_is_said_to_everybody),
         cmocka_unit_test(it_may_be_closed_within_a_hook),

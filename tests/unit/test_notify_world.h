@@ -47,8 +47,9 @@ struct world {
     int kill_signal;
     bool close_on_kill;
     uint64_t set_period_ns;
-    bool is_cut;
-    uint32_t dying; /* how often it was said, and of whom last */
+    struct mu_chaos chaos;
+    uint64_t holder, let_go; /* of the fault; who is gone, plus 1 */
+    uint32_t dying;          /* how often it was said, and of whom last */
     uint32_t dying_job, dying_rank;
     bool dies_at_once; /* the end of that process becomes news, within the hook */
     bool close_on_dying;
@@ -112,11 +113,18 @@ static inline const char *on_set(void *owner, uint64_t period_ns, uint64_t timeo
     return timeout_ns == 4 * period_ns ? "too careful" : NULL;
 }
 
-static inline const char *on_cut(void *owner, bool is_cut)
+static inline const char *on_chaos(void *owner, const struct mu_chaos *chaos, uint64_t holder)
 {
     struct world *world = owner;
-    world->is_cut = is_cut;
+    world->chaos = *chaos;
+    world->holder = holder;
     return NULL;
+}
+
+static inline void on_let_go(void *owner, uint64_t holder)
+{
+    struct world *world = owner;
+    world->let_go = holder + 1;
 }
 
 static inline void world_open(struct world *world, uint32_t journal, uint32_t clients)
@@ -137,7 +145,8 @@ static inline void world_open(struct world *world, uint32_t journal, uint32_t cl
                   .counter = on_counter,
                   .kill = on_kill,
                   .set = on_set,
-                  .cut = on_cut},
+                  .chaos = on_chaos,
+                  .let_go = on_let_go},
     };
     assert_int_equal(mu_notify_open(&config, &world->notify), 0);
 }

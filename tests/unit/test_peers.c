@@ -326,6 +326,152 @@ static void two_who_dial_at_once_agree(void **state)
     assert_int_equal(hosts[0].gone_count + hosts[1].gone_count, 0);
 }
 
+/* ---- faults on purpose ---- */
+
+static struct mu_harm cut_between(bool in, bool out, mu_slot peer)
+{
+    struct mu_harm harm = {.is_on = true, .chaos = {.kind = MU_CHAOS_CUT, .in = in, .out = out}};
+    if (peer != MU_SLOT_NONE) {
+        harm.chaos.range_count = 1;
+        harm.chaos.ranges[0] = (struct mu_chaos_range){peer, peer};
+    }
+    return harm;
+}
+
+static const struct mu_harm healthy;
+
+static void send_ack(mu_slot from, mu_slot to, uint64_t ack)
+{
+    mu_peers_send(hosts[from].peers, to, &(struct mu_frame){.type = MU_FRAME_ACK, .ack = ack});
+}
+
+/* As long as it takes the others to say something to each other: what is not held is there then. */
+static void let_others_talk(mu_slot a, mu_slot b)
+{
+    uint32_t before = hosts[b].frames[a];
+    for (uint32_t i = 0; i < 20; i++) {
+        send_ack(a, b, 1);
+        UNTIL(hosts[b].frames[a] == before + i + 1);
+    }
+}
+
+/* What is said while it is cut is heard afterwards, in order, on the same connection. */
+static void a_cut_holds_back_and_loses_nothing(void **state)
+{
+    (void)state;
+    struct mu_harm cut = cut_between(true, true, MU_SLOT_NONE);
+    link_all();
+    mu_net_harm(&hosts[0].net, &cut);
+    for (uint64_t i = 1; i <= 5; i++) {
+        send_ack(0, 1, 100 + i);
+        send_ack(1, 0, 200 + i);
+    }
+    let_others_talk(1, 2);
+    assert_int_equal(hosts[1].frames[0], 0);
+    assert_int_equal(hosts[0].frames[1], 0);
+    mu_net_harm(&hosts[0].net, &healthy);
+    UNTIL(hosts[1].frames[0] == 5 && hosts[0].frames[1] == 5);
+    assert_int_equal(hosts[1].last_ack, 105);
+    assert_int_equal(hosts[0].last_ack, 205);
+    assert_int_equal(hosts[0].downs[1] + hosts[1].downs[0], 0);
+}
+
+static void a_cut_is_one_way_and_for_one_peer(void **state)
+{
+    (void)state;
+    struct mu_harm cut = cut_between(false, true, 1);
+    link_all();
+    mu_net_harm(&hosts[0].net, &cut);
+    send_ack(0, 1, 7);
+    send_ack(0, 2, 8);
+    send_ack(1, 0, 9);
+    UNTIL(hosts[2].frames[0] == 1 && hosts[0].frames[1] == 1);
+    let_others_talk(1, 2);
+    assert_int_equal(hosts[1].frames[0], 0);
+    cut = cut_between(true, false, 2); /* and now otherwise */
+    mu_net_harm(&hosts[0].net, &cut);
+    UNTIL(hosts[1].frames[0] == 1);
+    send_ack(2, 0, 10);
+    send_ack(0, 2, 11);
+    UNTIL(hosts[2].frames[0] == 2);
+    assert_int_equal(hosts[0].frames[2], 0);
+    mu_net_harm(&hosts[0].net, &healthy);
+    UNTIL(hosts[0].frames[2] == 1);
+}
+
+/* Nobody hears that it ends its connections, until it is healed. */
+static void who_is_cut_ends_unheard(void **state)
+{
+    (void)state;
+    struct mu_harm cut = cut_between(false, true, MU_SLOT_NONE);
+    link_all();
+    mu_net_harm(&hosts[0].net, &cut);
+    mu_peers_leave(hosts[0].peers, false);
+    let_others_talk(1, 2);
+    assert_int_equal(hosts[1].downs[0] + hosts[2].downs[0], 0);
+    assert_int_equal(hosts[0].net.kept_count, 2);
+    mu_net_harm(&hosts[0].net, &healthy);
+    UNTIL(hosts[1].downs[0] == 1 && hosts[2].downs[0] == 1);
+}
+
+/* Nobody is proved to be gone, nor reached, nor let in, while a cut is between. */
+static void a_cut_proves_nothing(void **state)
+{
+    (void)state;
+    struct mu_harm cut = cut_between(true, true, MU_SLOT_NONE);
+    link_all();
+    mu_net_harm(&hosts[0].net, &cut);
+    die(1);
+    UNTIL(hosts[2].gone == 1);
+    for (int i = 0; i < 50; i++)
+        turn(); /* it would have dialled by now */
+    assert_int_equal(hosts[0].gone_count, 0);
+    mu_net_harm(&hosts[0].net, &healthy);
+    UNTIL(hosts[0].gone == 1);
+}
+
+static void what_is_late_comes_in_order(void **state)
+{
+    (void)state;
+    struct mu_harm slow = {.is_on = true,
+                           .chaos = {.kind = MU_CHAOS_SLOW,
+                                     .in = true,
+                                     .out = true,
+                                     .delay_ns = 20 * UINT64_C(1000000),
+                                     .jitter_ns = 20 * UINT64_C(1000000)}};
+    link_all();
+    mu_net_harm(&hosts[0].net, &slow);
+    uint64_t from_ns = uv_hrtime();
+    for (uint64_t i = 1; i <= 20; i++)
+        send_ack(0, 1, i);
+    UNTIL(hosts[1].frames[0] == 20);
+    assert_int_equal(hosts[1].last_ack, 20);
+    assert_true(uv_hrtime() - from_ns >= 20 * UINT64_C(1000000));
+    from_ns = uv_hrtime();
+    send_ack(1, 0, 33);
+    UNTIL(hosts[0].frames[1] == 1);
+    assert_true(uv_hrtime() - from_ns >= 20 * UINT64_C(1000000));
+    assert_int_equal(hosts[0].downs[1] + hosts[1].downs[0], 0);
+}
+
+/* Whoever came while nobody was let in comes in afterwards. */
+static void who_waits_at_the_door_comes_in(void **state)
+{
+    (void)state;
+    struct mu_harm cut = cut_between(true, false, MU_SLOT_NONE);
+    mu_net_harm(&hosts[0].net, &cut);
+    mu_peers_want(hosts[1].peers, 2);
+    mu_peers_want(hosts[2].peers, 1);
+    UNTIL(linked(1, 2));
+    mu_peers_want(hosts[1].peers, 0); /* it lets the lower one dial first, and then tries */
+    UNTIL(hosts[0].door.waits);
+    let_others_talk(1, 2);
+    assert_int_equal(hosts[0].door.taken, 0);
+    mu_net_harm(&hosts[0].net, &healthy);
+    mu_door_look_again(&hosts[0].door);
+    UNTIL(linked(0, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +484,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(silent_strangers_keep_nobody_out, begin, finish),
         cmocka_unit_test_setup_teardown(rubbish_is_counted_and_reaches_nobody, begin, finish),
         cmocka_unit_test_setup_teardown(two_who_dial_at_once_agree, begin, finish),
+        cmocka_unit_test_setup_teardown(a_cut_holds_back_and_loses_nothing, begin, finish),
+        cmocka_unit_test_setup_teardown(a_cut_is_one_way_and_for_one_peer, begin, finish),
+        cmocka_unit_test_setup_teardown(who_is_cut_ends_unheard, begin, finish),
+        cmocka_unit_test_setup_teardown(a_cut_proves_nothing, begin, finish),
+        cmocka_unit_test_setup_teardown(what_is_late_comes_in_order, begin, finish),
+        cmocka_unit_test_setup_teardown(who_waits_at_the_door_comes_in, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
