@@ -85,6 +85,14 @@ char *bring_up_where(const struct sockaddr_in *addresses, uint32_t size, size_t 
     return text;
 }
 
+char *bring_up_end(size_t *count)
+{
+    char *text = text_new(FIRST_MAX);
+    *count = 0;
+    add(text, FIRST_MAX, count, "end\n");
+    return text;
+}
+
 bool bring_up_listening(const char *line, struct sockaddr_in *address)
 {
     char dotted[INET_ADDRSTRLEN], expected[64];

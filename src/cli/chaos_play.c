@@ -13,7 +13,10 @@
 
 static const char path[] = "muster chaos script";
 
-enum { ARRIVES_MS = 300 }; /* for what a daemon has learned in time to be read here */
+enum {
+    ARRIVES_MS = 300, /* for what a daemon has learned in time to be read here */
+    LATE_MS = 50,     /* by so much, the end of a stop is worth a word */
+};
 
 /* A fault of a step, as long as it stands. */
 struct standing {
@@ -36,13 +39,24 @@ struct play {
 
 /* ---- time passes ---- */
 
+/* Faults of the network end by themselves; what is stopped waits for us, and we may be busy. */
+static void undo(struct play *play, uint32_t i, uint64_t now_ns)
+{
+    const struct chaos_step *step = &play->script->steps[i];
+    struct standing *standing = &play->standing[i];
+    uint64_t late_ms = (now_ns - standing->until_ns) / 1000000;
+    chaos_undo(&standing->hold);
+    standing->until_ns = 0;
+    if (step->fault.verb == CHAOS_STOP && late_ms > LATE_MS)
+        fprintf(stderr, "%s: line %u: stopped for %llu ms longer than it says: this host is busy\n",
+                path, step->line, (unsigned long long)late_ms);
+}
+
 static void tend(struct play *play, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < play->done; i++)
-        if (play->standing[i].until_ns != 0 && play->standing[i].until_ns <= now_ns) {
-            chaos_undo(&play->standing[i].hold);
-            play->standing[i].until_ns = 0;
-        }
+        if (play->standing[i].until_ns != 0 && play->standing[i].until_ns <= now_ns)
+            undo(play, i, now_ns);
     chaos_watch_take(&play->watch);
 }
 

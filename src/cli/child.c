@@ -113,12 +113,13 @@ static int spawn(struct child *child, const char *const *argv, bool is_mute, int
         error = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     if (error == 0)
         error = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     if (error == 0)
         error =
-            posix_spawn(&child->pid, argv[0], &actions, &attributes, (char *const *)argv, environ);
+            posix_spawnp(&child->pid, argv[0], &actions, &attributes, (char *const *)argv, environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error;

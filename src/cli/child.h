@@ -1,5 +1,5 @@
-/* One daemon as our child: a pipe to its standard input, its standard output line by line, and its
- * end.  Its standard error is ours, or nobody's. */
+/* One daemon, or the agent that starts it on another host, as our child: a pipe to its standard
+ * input, its standard output line by line, and its end.  Its standard error is ours, or nobody's. */
 #ifndef MU_CLI_CHILD_H
 #define MU_CLI_CHILD_H
 
@@ -36,9 +36,10 @@ struct child {
     char line[CHILD_LINE_MAX];
 };
 
-/* Starts it, with our environment, default signals, and no descriptors but 0, 1 and 2.  When it is
- * mute, what it writes to standard error is lost.  Returns 0, or an errno with nothing started and
- * nothing to close. */
+/* Starts it, with our environment, default signals, and no descriptors but 0, 1 and 2, in a session
+ * of its own: Ctrl-C at the terminal is for us.  argv[0] without a slash is looked for in PATH.
+ * When it is mute, what it writes to standard error is lost.  Returns 0, or an errno with nothing
+ * started and nothing to close. */
 int child_start(struct child *child, uv_loop_t *loop, const char *const *argv, bool is_mute,
                 const struct child_hooks *hooks, void *owner);
 

@@ -1,7 +1,8 @@
 #include "cli/machine.h"
 
-#include "cli/child.h"
+#include "cli/agent.h"
 #include "cli/bring_up.h"
+#include "cli/child.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -26,11 +27,13 @@ struct node {
     mu_slot slot;
     bool started; /* there is a child, or was */
     bool listening, ready;
-    char name[16];
+    char name[MU_ORDERS_NAME_MAX + 1];
 };
 
 struct machine {
     struct machine_config config;
+    char musterd[PATH_MAX];
+    struct agent agent; /* with hosts */
     enum machine_state state;
     uint64_t id;
     uint8_t key[MU_SEAL_KEY_BYTES];
@@ -110,6 +113,14 @@ static void on_patience_over(uv_timer_t *timer)
     signal_all(timer->data, SIGKILL);
 }
 
+static void say_end(struct child *child)
+{
+    size_t count;
+    char *text = bring_up_end(&count);
+    child_write(child, text, count);
+    child_hang_up(child);
+}
+
 void machine_end(struct machine *machine, uint32_t patience_ms)
 {
     uint64_t until_ms = uv_now(machine->config.loop) + patience_ms;
@@ -117,7 +128,7 @@ void machine_end(struct machine *machine, uint32_t patience_ms)
         return;
     for (uint32_t i = 0; i < machine->config.nodes && machine->state != ENDING; i++)
         if (machine->nodes[i].started)
-            child_hang_up(&machine->nodes[i].child);
+            say_end(&machine->nodes[i].child);
     machine->state = ENDING;
     machine->end_ms = until_ms;
     if (patience_ms == 0)
@@ -193,13 +204,28 @@ static void on_line(struct child *child, const char *line)
     }
 }
 
+/* Of a daemon on another host we know what its agent knows. */
+static void say_ended(const struct machine *machine, const struct node *node,
+                      const struct mu_exit_kind *how, char text[MACHINE_TEXT_MAX])
+{
+    char ending[128];
+    mu_exit_kind_text(how, NULL, ending, sizeof ending);
+    if (machine->config.hosts == NULL) {
+        snprintf(text, MACHINE_TEXT_MAX, "its daemon ended: %s", ending);
+        return;
+    }
+    bool missing =
+        !node->listening && how->type == MU_EXIT_CODE && how->code == AGENT_EXIT_NOT_FOUND;
+    snprintf(text, MACHINE_TEXT_MAX, "its agent '%.150s' ended: %s%s%.150s", machine->config.agent,
+             ending, missing ? ", as if there were no " : "", missing ? machine->musterd : "");
+}
+
 static void on_ended(struct child *child, const struct mu_exit_kind *how)
 {
     struct node *node = child->owner;
     struct machine *machine = node->machine;
-    char ending[128], text[MACHINE_TEXT_MAX];
-    snprintf(text, sizeof text, "its daemon ended: %s",
-             mu_exit_kind_text(how, NULL, ending, sizeof ending));
+    char text[MACHINE_TEXT_MAX];
+    say_ended(machine, node, how, text);
     machine->alive--;
     if (machine->state == READY && machine->config.hooks.lost != NULL)
         machine->config.hooks.lost(machine->config.hooks.owner, node->slot, text);
@@ -211,12 +237,15 @@ static const struct child_hooks child_hooks = {on_line, on_ended, on_child_close
 
 /* ---- the beginning ---- */
 
-static int start_daemon(struct machine *machine, struct node *node, const char *musterd)
+static int start_daemon(struct machine *machine, struct node *node)
 {
     char record[PATH_MAX];
-    const char *argv[5];
-    size_t count = 0;
-    argv[count++] = musterd;
+    const char *argv[AGENT_WORDS_MAX + 6];
+    size_t count = machine->agent.count;
+    memcpy(argv, machine->agent.words, count * sizeof *argv);
+    if (count > 0)
+        argv[count++] = node->name;
+    argv[count++] = machine->musterd;
     if (machine->config.verbose)
         argv[count++] = "--verbose";
     if (machine->config.record_dir != NULL) {
@@ -249,16 +278,18 @@ static void on_not_started(uv_timer_t *timer)
     fail(machine, "%s", text);
 }
 
-static void start_daemons(struct machine *machine, const char *musterd)
+static void start_daemons(struct machine *machine)
 {
+    bool by_agent = machine->agent.count > 0;
     for (uint32_t i = 0; i < machine->config.nodes; i++) {
         struct node *node = &machine->nodes[i];
-        int error = start_daemon(machine, node, musterd);
+        int error = start_daemon(machine, node);
         if (error == 0)
             continue;
         snprintf(machine->failure, sizeof machine->failure,
-                 "node %u (%s): its daemon %.300s cannot be started: %s", i, node->name, musterd,
-                 strerror(error));
+                 "node %u (%s): its %s %.300s cannot be started: %s", i, node->name,
+                 by_agent ? "agent" : "daemon",
+                 by_agent ? machine->agent.words[0] : machine->musterd, strerror(error));
         uv_timer_start(&machine->timer, on_not_started, 0, 0);
         return;
     }
@@ -280,19 +311,39 @@ static bool draw(struct machine *machine)
     return mu_net_init(&machine->net, machine->config.loop, &self, machine->key) == 0;
 }
 
+/* What is on other hosts is found out there. */
+static bool find_daemon(const struct machine_config *config, struct machine *machine,
+                        char text[MACHINE_TEXT_MAX])
+{
+    int error = bring_up_find(config->musterd, machine->musterd);
+    const char *wrong = NULL;
+    if (config->hosts == NULL) {
+        if (error != 0)
+            snprintf(text, MACHINE_TEXT_MAX, "the daemon %.300s cannot be started: %s",
+                     machine->musterd, strerror(error));
+        return error == 0;
+    }
+    if ((wrong = agent_split(&machine->agent, config->agent)) != NULL)
+        snprintf(text, MACHINE_TEXT_MAX, "the agent is '%.300s', but %s", config->agent, wrong);
+    else if ((wrong = agent_path_error(machine->musterd)) != NULL)
+        snprintf(text, MACHINE_TEXT_MAX, "the daemon is '%.300s', but %s", machine->musterd, wrong);
+    else if (config->record_dir != NULL && (wrong = agent_path_error(config->record_dir)) != NULL)
+        snprintf(text, MACHINE_TEXT_MAX, "records go to '%.300s', but %s", config->record_dir,
+                 wrong);
+    return wrong == NULL;
+}
+
 struct machine *machine_open(const struct machine_config *config, char text[MACHINE_TEXT_MAX])
 {
     assert(config->nodes >= 1 && config->nodes <= MACHINE_NODES_MAX);
+    assert(config->hosts == NULL || config->hosts->count == config->nodes);
     prctl(PR_SET_DUMPABLE, 0); /* the key will be in memory: no core file, no look from outside */
-    char musterd[PATH_MAX];
-    int error = bring_up_find(config->musterd, musterd);
-    if (error != 0) {
-        snprintf(text, MACHINE_TEXT_MAX, "the daemon %.300s cannot be started: %s", musterd,
-                 strerror(error));
-        return NULL;
-    }
     struct machine *machine = calloc(1, sizeof *machine);
     if (machine != NULL) {
+        if (!find_daemon(config, machine, text)) {
+            free(machine);
+            return NULL;
+        }
         machine->config = *config;
         if (config->period_ns == 0) {
             machine->config.period_ns = MACHINE_PERIOD_NS;
@@ -318,11 +369,16 @@ struct machine *machine_open(const struct machine_config *config, char text[MACH
         struct node *node = &machine->nodes[i];
         node->machine = machine;
         node->slot = i;
-        snprintf(node->name, sizeof node->name, "node%u", i);
-        bring_up_address(machine->id, i, &machine->addresses[i]);
+        if (config->hosts != NULL) {
+            memcpy(node->name, config->hosts->items[i].name, sizeof node->name);
+            machine->addresses[i] = config->hosts->items[i].address;
+        } else {
+            snprintf(node->name, sizeof node->name, "node%u", i);
+            bring_up_address(machine->id, i, &machine->addresses[i]);
+        }
     }
     uv_update_time(config->loop);
-    start_daemons(machine, musterd);
+    start_daemons(machine);
     return machine;
 }
 

@@ -1,4 +1,5 @@
-/* A machine on this host: one musterd for each node, started, linked, and ended by us.
+/* A machine: one musterd for each node, on this host or on others, started, linked, and ended by
+ * us.
  *
  *     machine_open()  ->  'ready', or 'failed'
  *     jobs, one after another or at once (job.h)
@@ -9,6 +10,7 @@
 #ifndef MU_CLI_MACHINE_H
 #define MU_CLI_MACHINE_H
 
+#include "cli/hosts.h"
 #include "daemon/conn.h"
 
 #include <sys/types.h>
@@ -45,9 +47,15 @@ struct machine_hooks {
 
 struct machine_config {
     uv_loop_t *loop;
-    uint32_t nodes;         /* 1 .. MACHINE_NODES_MAX */
-    const char *musterd;    /* path of the daemon; NULL: next to this executable */
-    const char *record_dir; /* an existing folder for node-N.record; NULL: nothing is recorded */
+    uint32_t nodes;      /* 1 .. MACHINE_NODES_MAX */
+    const char *musterd; /* path of the daemon; NULL: next to this executable */
+    /* Where the nodes are, with addresses, as long as the machine is there; NULL: on this host, at
+     * loopback addresses of their own. */
+    const struct hosts *hosts;
+    /* With hosts: the command that starts a daemon there (agent.h), which has its path there. */
+    const char *agent;
+    const char *record_dir; /* an existing folder for node-N.record, on other hosts with its whole
+                               path; NULL: nothing is recorded */
     bool verbose;           /* daemons say on standard error what they do */
     bool is_mute;           /* they say nothing there, not even what somebody should know */
     uint64_t period_ns;     /* of heartbeats, and their timeout; 0: MACHINE_PERIOD_NS */
@@ -83,8 +91,8 @@ uint64_t machine_id(const struct machine *machine);
 uint32_t machine_nodes(const struct machine *machine);
 bool machine_alive(const struct machine *machine, mu_slot node); /* its daemon has not ended */
 uint32_t machine_alive_count(const struct machine *machine);
-pid_t machine_daemon(const struct machine *machine, mu_slot node);     /* its process id */
-const char *machine_name(const struct machine *machine, mu_slot node); /* "node3" */
+pid_t machine_daemon(const struct machine *machine, mu_slot node); /* its, or its agent's, pid */
+const char *machine_name(const struct machine *machine, mu_slot node); /* "node3", or its host */
 
 /* ---- for job.c ---- */
 

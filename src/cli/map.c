@@ -28,6 +28,20 @@ uint32_t map_blocks(uint32_t ranks, uint32_t nodes, struct mu_launch_run *runs)
     return filled;
 }
 
+uint32_t map_slots(uint32_t ranks, const uint32_t *slots, uint32_t nodes,
+                   struct mu_launch_run *runs)
+{
+    uint32_t filled = 0, first = 0;
+    for (uint32_t node = 0; node < nodes && first < ranks; node++) {
+        uint32_t left = ranks - first, count = slots[node] < left ? slots[node] : left;
+        if (count > 0)
+            runs[filled++] = (struct mu_launch_run){.slot = node, .first = first, .count = count};
+        first += count;
+    }
+    assert(first == ranks);
+    return filled;
+}
+
 const char *map_ranks_text(uint32_t first, uint32_t count, char text[MAP_RANKS_TEXT_MAX])
 {
     assert(count > 0);

@@ -1,4 +1,5 @@
-/* Which rank runs on which node: in blocks, so that neighbours in rank are neighbours in place. */
+/* Which rank runs on which node: always in blocks, so that neighbours in rank are neighbours in
+ * place. */
 #ifndef MU_CLI_MAP_H
 #define MU_CLI_MAP_H
 
@@ -10,6 +11,11 @@ uint32_t map_ranks_per_node(uint32_t ranks, uint32_t nodes);
 /* Rank r of n runs on node r * K / n.  'runs' has room for 'nodes'.  Returns how many are filled:
  * a node without ranks has none. */
 uint32_t map_blocks(uint32_t ranks, uint32_t nodes, struct mu_launch_run *runs);
+
+/* The same by the slots of each node: the first ranks fill node 0, the next ones node 1, and so on.
+ * There are no more ranks than slots. */
+uint32_t map_slots(uint32_t ranks, const uint32_t *slots, uint32_t nodes,
+                   struct mu_launch_run *runs);
 
 /* Ranks as people write them: "4", "4-7". */
 enum { MAP_RANKS_TEXT_MAX = 24 };

@@ -157,6 +157,12 @@ static bool prepare_files(struct run *run)
         int error = run_files_make_folder(options->record_dir);
         if (error != 0)
             return complain(options->record_dir, error);
+        /* Elsewhere a daemon begins in another folder. */
+        if (options->hosts.count > 0) {
+            run->record_dir = realpath(options->record_dir, NULL);
+            if (run->record_dir == NULL)
+                return complain(options->record_dir, errno);
+        }
     }
     if (options->report == NULL)
         return true;
@@ -184,17 +190,26 @@ static bool prepare_output(struct run *run)
 static bool prepare_machine(struct run *run)
 {
     char text[MACHINE_TEXT_MAX];
-    const struct machine_config config = {.loop = &run->loop,
-                                          .nodes = run->options.nodes,
-                                          .record_dir = run->options.record_dir,
-                                          .verbose = run->options.verbose,
-                                          .period_ns = run->options.period_ns,
-                                          .timeout_ns = run->options.timeout_ns,
-                                          .hooks = {.owner = run,
-                                                    .ready = on_ready,
-                                                    .failed = on_failed,
-                                                    .lost = run_on_node_lost,
-                                                    .gone = on_gone}};
+    struct hosts *hosts = run->options.hosts.count > 0 ? &run->options.hosts : NULL;
+    _Static_assert(HOSTS_TEXT_MAX <= sizeof text, "one text for both");
+    if (hosts != NULL && hosts_resolve(hosts, text) != NULL) {
+        fprintf(stderr, "muster: %s\n", text);
+        return false;
+    }
+    const struct machine_config config = {
+        .loop = &run->loop,
+        .nodes = run->options.nodes,
+        .hosts = hosts,
+        .agent = run->options.agent,
+        .record_dir = run->record_dir != NULL ? run->record_dir : run->options.record_dir,
+        .verbose = run->options.verbose,
+        .period_ns = run->options.period_ns,
+        .timeout_ns = run->options.timeout_ns,
+        .hooks = {.owner = run,
+                  .ready = on_ready,
+                  .failed = on_failed,
+                  .lost = run_on_node_lost,
+                  .gone = on_gone}};
     run->machine = machine_open(&config, text);
     if (run->machine == NULL)
         fprintf(stderr, "muster: %s\n", text);
@@ -257,11 +272,16 @@ int cmd_run(int argc, char **argv)
         abort();
     open_standard_descriptors();
     raise_descriptor_limit(&run->options);
-    run_sweep_prepare();
+    /* What an agent leaves behind is its own business: ssh may keep a connection for others. */
+    bool here = run->options.hosts.count == 0;
+    if (here)
+        run_sweep_prepare();
     run_all(run);
-    run_sweep(SWEEP_MS);
+    if (here)
+        run_sweep(SWEEP_MS);
     int code = run->code, number = run->signal;
     run_options_free(&run->options);
+    free(run->record_dir);
     free(run->nodes_said);
     free(run->nodes_declared);
     free(run);

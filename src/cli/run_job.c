@@ -102,7 +102,8 @@ static void on_job_node_lost(void *owner, mu_slot node, const char *text)
 static void on_orphans(uv_timer_t *timer)
 {
     struct run *run = timer->data;
-    if (run->machine_gone || run_sweep_lost(run->machine) == 0 || ++run->sweeps == SWEEPS_MAX)
+    if (run->machine_gone || run->options.hosts.count > 0 || run_sweep_lost(run->machine) == 0 ||
+        ++run->sweeps == SWEEPS_MAX)
         uv_timer_stop(timer);
 }
 
@@ -243,8 +244,28 @@ static void on_settled(void *owner)
     run_look_soon(owner);
 }
 
+/* By the slots of the hosts, when there are some.  Returns how many runs there are. */
+static uint32_t make_runs(const struct run *run, struct mu_launch_run **runs)
+{
+    const struct hosts *hosts = &run->options.hosts;
+    *runs = NULL;
+    if (hosts->count == 0)
+        return 0;
+    uint32_t *slots = calloc(hosts->count, sizeof *slots);
+    *runs = calloc(hosts->count, sizeof **runs);
+    if (slots == NULL || *runs == NULL)
+        abort();
+    for (uint32_t i = 0; i < hosts->count; i++)
+        slots[i] = hosts->items[i].slots;
+    uint32_t count = map_slots(run->options.ranks, slots, hosts->count, *runs);
+    free(slots);
+    return count;
+}
+
 static struct job *start(struct run *run, char text[MACHINE_TEXT_MAX])
 {
+    struct mu_launch_run *runs;
+    uint32_t run_count = make_runs(run, &runs);
     struct job_program *programs = calloc(run->options.program_count, sizeof *programs);
     if (programs == NULL)
         abort();
@@ -260,6 +281,8 @@ static struct job *start(struct run *run, char text[MACHINE_TEXT_MAX])
         .program_count = run->options.program_count,
         .programs = programs,
         .envp = (const char *const *)environ,
+        .runs = runs,
+        .run_count = run_count,
         .lose_declared = true,
         .input = true,
         .hooks = {.owner = run,
@@ -276,6 +299,7 @@ static struct job *start(struct run *run, char text[MACHINE_TEXT_MAX])
     };
     struct job *job = job_start(&config, text);
     free(programs);
+    free(runs);
     return job;
 }
 

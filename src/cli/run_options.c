@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 #include "cli/run_options.h"
 
-#include "cli/span.h"
-
+#include "cli/agent.h"
 #include "cli/machine.h"
 #include "cli/map.h"
+#include "cli/span.h"
 #include "wire/launch.h"
 
 #include <errno.h>
@@ -21,16 +21,17 @@ static const char about[] =
     "  muster run -n 4 ./app\n"
     "  muster run --nodes 8 -n 32 --tag-output ./app its own flags\n"
     "  muster run -n 1 ./leader : -n 7 -x ROLE=worker ./worker\n"
+    "  muster run --hosts h1,h2:4 ./app\n"
     "\n"
     "Flags stand before PROGRAM; what follows it is its own.  After ':' comes another program, "
     "with\n"
     "-n, -x and --wdir of its own; ranks go on counting.\n"
     "\n"
     "Processes get this environment, -x, and MUSTER_JOB, MUSTER_RANK, MUSTER_SIZE, MUSTER_NODE,\n"
-    "MUSTER_NODES, MUSTER_LOCAL_RANK.  Rank r of n runs on node r * K / n.  Rank 0 reads standard\n"
-    "input.  Output is passed on in whole lines (of one process as it comes).  A slow reader "
-    "slows\n"
-    "the processes; nothing is lost.\n"
+    "MUSTER_NODES, MUSTER_LOCAL_RANK.  Rank r of n runs on node r * K / n; with hosts, the first\n"
+    "ranks fill the slots of the first host, and so on.  Rank 0 reads standard input.  Output is\n"
+    "passed on in whole lines (of one process as it comes).  A slow reader slows the processes;\n"
+    "nothing is lost.\n"
     "\n"
     "A process that does not end with exit code 0 has failed, and so has a node that is lost.  "
     "What\n"
@@ -52,7 +53,7 @@ struct front {
     struct arg_list env;
 };
 
-#define N_ABOUT    "processes (one for each node)"
+#define N_ABOUT    "processes (one for each node, or each slot of the hosts)"
 #define X_ABOUT    "put this into their environment; again for more"
 #define WDIR_ABOUT "their working directory (this one)"
 
@@ -148,19 +149,49 @@ static int next_program(struct run_options *options, int argc, char **argv)
 
 /* ---- all of them ---- */
 
+/* Where the nodes are, when that is said. */
+static void read_hosts(const struct command *command, struct run_options *options, const char *list,
+                       const char *file)
+{
+    char text[HOSTS_TEXT_MAX];
+    struct agent agent;
+    if (list != NULL && file != NULL)
+        args_fail(command, "--hosts and --hostfile both say where the nodes are");
+    if (list != NULL && hosts_from_list(&options->hosts, list, text) != NULL)
+        args_fail(command, "--hosts: %s", text);
+    if (file != NULL && hosts_from_file(&options->hosts, file, text) != NULL)
+        args_fail(command, "--hostfile: %s", text);
+    if (options->agent != NULL && options->hosts.count == 0)
+        args_fail(command, "--agent is for --hosts or --hostfile");
+    if (options->agent == NULL)
+        options->agent = getenv(AGENT_VARIABLE);
+    if (options->agent == NULL)
+        options->agent = AGENT_USUAL;
+    const char *wrong = options->hosts.count > 0 ? agent_split(&agent, options->agent) : NULL;
+    if (wrong != NULL)
+        args_fail(command, "--agent (or " AGENT_VARIABLE ") is '%s', but %s", options->agent,
+                  wrong);
+}
+
 static void count_ranks(const struct command *command, struct run_options *options, uint64_t slots)
 {
-    uint64_t ranks = 0;
+    uint64_t ranks = 0, host_slots = hosts_slots(&options->hosts);
+    if (host_slots > MU_LAUNCH_RANKS_MAX)
+        args_fail(command, "%" PRIu64 " slots are too many: the most is %d", host_slots,
+                  MU_LAUNCH_RANKS_MAX);
     for (uint32_t i = 0; i < options->program_count; i++) {
         struct run_program *program = &options->programs[i];
         if (program->count == 0)
-            program->count = options->nodes;
+            program->count = options->hosts.count == 0 ? options->nodes : (uint32_t)host_slots;
         ranks += program->count;
     }
     if (ranks > MU_LAUNCH_RANKS_MAX)
         args_fail(command, "%" PRIu64 " processes are too many: the most is %d", ranks,
                   MU_LAUNCH_RANKS_MAX);
     options->ranks = (uint32_t)ranks;
+    if (options->hosts.count > 0 && ranks > host_slots)
+        args_fail(command, "%u processes do not fit: the hosts have %" PRIu64 " slot%s",
+                  options->ranks, host_slots, host_slots == 1 ? "" : "s");
     if (slots > 0 && map_ranks_per_node(options->ranks, options->nodes) > slots)
         args_fail(command,
                   "%u processes do not fit: %u node%s with --slots %" PRIu64 " take%s %" PRIu64,
@@ -171,13 +202,19 @@ static void count_ranks(const struct command *command, struct run_options *optio
 void run_options_parse(struct run_options *options, int argc, char **argv)
 {
     struct front front = {0};
-    uint64_t nodes = 1, slots = 0, grace_ms = 500;
-    const char *on_failure = "abort", *heartbeat = NULL;
+    uint64_t nodes = 0, slots = 0, grace_ms = 500;
+    const char *on_failure = "abort", *heartbeat = NULL, *hosts = NULL, *hostfile = NULL;
     *options = (struct run_options){0};
     const struct arg args[] = {
         {"-n|-np", ARG_NUMBER, &front.count, 1, MU_LAUNCH_RANKS_MAX, "N", N_ABOUT},
         {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "K",
          "nodes, each a daemon on this host (1)"},
+        {"--hosts|--host", ARG_TEXT, &hosts, 0, 0, "LIST",
+         "a node on each of these hosts, HOST[:SLOTS],..., with so many processes (1)"},
+        {"hostfile", ARG_TEXT, &hostfile, 0, 0, "FILE",
+         "the same, a host on each line: NAME [slots=K] [address=A]"},
+        {"agent", ARG_TEXT, &options->agent, 0, 0, "COMMAND",
+         "what starts a daemon there, or " AGENT_VARIABLE " (" AGENT_USUAL ")"},
         {"slots", ARG_NUMBER, &slots, 1, MU_LAUNCH_RANKS_MAX, "S",
          "at most so many processes on a node (any number)"},
         {"-x", ARG_LIST, &front.env, 0, 0, "NAME[=VALUE]", X_ABOUT},
@@ -206,7 +243,13 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
     at += add_program(&command, options, &front, argc - at, argv + at);
     while (at < argc)
         at += next_program(options, argc - at, argv + at);
-    options->nodes = (uint32_t)nodes;
+    read_hosts(&command, options, hosts, hostfile);
+    if (options->hosts.count > 0 && (nodes > 0 || slots > 0))
+        args_fail(&command, "the hosts say how many nodes and slots there are, so --%s is too much",
+                  nodes > 0 ? "nodes" : "slots");
+    options->nodes = options->hosts.count > 0 ? options->hosts.count
+                     : nodes > 0              ? (uint32_t)nodes
+                                              : 1;
     options->grace_ms = (uint32_t)grace_ms;
     options->go_on = strcmp(on_failure, "continue") == 0;
     char why[SPAN_WHY_MAX];
@@ -226,4 +269,5 @@ void run_options_free(struct run_options *options)
         free(options->programs[i].envp);
     }
     free(options->programs);
+    hosts_free(&options->hosts);
 }

@@ -3,6 +3,7 @@
 #define MU_CLI_RUN_OPTIONS_H
 
 #include "cli/args.h"
+#include "cli/hosts.h"
 
 enum {
     RUN_EXIT_OWN = 1,        /* muster's own failure */
@@ -19,6 +20,8 @@ struct run_program {
 
 struct run_options {
     uint32_t nodes;
+    struct hosts hosts; /* of the nodes, without addresses; none: this host */
+    const char *agent;
     uint32_t ranks; /* of all programs */
     struct run_program *programs;
     uint32_t program_count;

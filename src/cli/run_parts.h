@@ -25,6 +25,7 @@ struct run {
     bool output_given_up;
     struct run_deaths *deaths; /* as long as the job */
     FILE *report;
+    char *record_dir;     /* with hosts: its whole path */
     uint32_t said;        /* failures that were said at once */
     bool *nodes_said;     /* of these, nodes that were lost */
     bool *nodes_declared; /* nodes that the ring has declared dead: stopped, or cut off */

@@ -39,10 +39,8 @@ void mu_mend_stop(struct mu_detect *detect, struct mu_detect_update *update)
 /* All that lies in a span has been probed: from here it has the time of a stall that is allowed. */
 static void start_clock(struct mu_detect *detect, uint32_t span)
 {
-    uint64_t spare_ns = detect->timeout_ns - detect->period_ns;
-    uint64_t grace_ns = mu_since_ns(detect->grace_until_ns, spare_ns);
     if (detect->mend.probed_ns[span] == MU_NEVER)
-        detect->mend.probed_ns[span] = mu_max_ns(detect->now_ns, grace_ns);
+        detect->mend.probed_ns[span] = detect->now_ns;
 }
 
 static void cut(struct mu_detect *detect, uint32_t distance)

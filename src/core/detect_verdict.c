@@ -69,8 +69,8 @@ static uint64_t due_ns(const struct mu_detect *detect, uint64_t *since_ns)
     if (*since_ns == MU_NEVER)
         return MU_NEVER;
     uint64_t timeout_ns = mu_ask_timeout_ns(detect);
-    return mu_max_ns(held_back_ns(detect, *since_ns + timeout_ns - detect->period_ns, timeout_ns),
-                     sure_ns);
+    uint64_t at_ns = held_back_ns(detect, *since_ns + timeout_ns - detect->period_ns, timeout_ns);
+    return mu_max_ns(mu_max_ns(at_ns, sure_ns), detect->grace_until_ns);
 }
 
 bool mu_verdict_declare(struct mu_detect *detect, mu_slot subject, enum mu_detect_cause cause,

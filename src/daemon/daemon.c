@@ -74,8 +74,7 @@ static void say_ready(struct mu_daemon *daemon)
         mu_warn("cannot say that this node is ready: %s", strerror(errno));
 }
 
-/* After every event that comes from outside of a step. */
-static void settle(struct mu_daemon *daemon)
+void mu_daemon_settle(struct mu_daemon *daemon)
 {
     say_ready(daemon);
     if (daemon->fenced && !daemon->ending)
@@ -93,7 +92,7 @@ static void peer_up(void *owner, mu_slot peer, uint32_t incarnation, uint64_t ha
     struct mu_daemon *daemon = owner;
     mu_tell("link to node %" PRIu32 " is up", peer);
     mu_drive_up(daemon->drive, peer, incarnation, has);
-    settle(daemon);
+    mu_daemon_settle(daemon);
 }
 
 static void peer_down(void *owner, mu_slot peer)
@@ -101,7 +100,7 @@ static void peer_down(void *owner, mu_slot peer)
     struct mu_daemon *daemon = owner;
     mu_tell("link to node %" PRIu32 " is down", peer);
     mu_drive_down(daemon->drive, peer);
-    settle(daemon);
+    mu_daemon_settle(daemon);
 }
 
 static void peer_frame(void *owner, mu_slot peer, const struct mu_frame *frame)
@@ -109,7 +108,7 @@ static void peer_frame(void *owner, mu_slot peer, const struct mu_frame *frame)
     struct mu_daemon *daemon = owner;
     mu_drive_frame(daemon->drive, peer, frame);
     if (daemon->fenced)
-        settle(daemon);
+        mu_daemon_settle(daemon);
 }
 
 static void peer_gone(void *owner, mu_slot peer, uint32_t incarnation)
@@ -117,7 +116,7 @@ static void peer_gone(void *owner, mu_slot peer, uint32_t incarnation)
     struct mu_daemon *daemon = owner;
     mu_tell("nobody listens at node %" PRIu32 " any more", peer);
     mu_daemon_node_gone(daemon, peer, incarnation);
-    settle(daemon);
+    mu_daemon_settle(daemon);
 }
 
 void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by)
@@ -126,7 +125,7 @@ void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by)
         return;
     mu_warn("node %" PRIu32 " says that this node was declared dead", by);
     mu_daemon_node_gone(daemon, daemon->net.self.from, daemon->net.self.incarnation);
-    settle(daemon);
+    mu_daemon_settle(daemon);
 }
 
 static void peer_fenced(void *owner, mu_slot by)
@@ -328,11 +327,14 @@ static void on_lifeline(uv_poll_t *poll, int status, int events)
     (void)events;
     struct mu_daemon *daemon = poll->data;
     char bytes[256];
-    ssize_t count = status < 0 ? 0 : read(daemon->lifeline_fd, bytes, sizeof bytes);
+    ssize_t count = status < 0 ? 0 : read(daemon->lifeline_fd, bytes, sizeof bytes - 1);
+    bytes[count > 0 ? count : 0] = '\0';
+    daemon->machine_ends |= strcmp(bytes, "end\n") == 0; /* no other word follows the orders */
     if (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)))
-        return; /* there is nothing to be said after the orders */
+        return;
     uv_poll_stop(poll);
-    daemon->machine_ends = true;
+    if (!daemon->machine_ends)
+        mu_tell("the lifeline has ended without a word: whoever started this node is gone");
     end(daemon, GRACE_MS);
 }
 
@@ -412,7 +414,7 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
     failed = mu_daemon_ring_start(daemon, addresses);
     if (failed != 0)
         return say(text, "cannot start the heartbeat thread", failed);
-    settle(daemon);
+    mu_daemon_settle(daemon);
     return NULL;
 }
 

@@ -53,7 +53,7 @@ struct mu_daemon {
     uint32_t dead; /* nodes known to be */
     bool ready_said;
     bool ending;
-    bool machine_ends; /* the lifeline has ended */
+    bool machine_ends; /* every node ends, says the lifeline; else this one goes alone */
     bool fenced;
     int exit_code;
 
@@ -152,6 +152,9 @@ void mu_daemon_chaos_end(struct mu_daemon *daemon);
 void mu_daemon_chaos_close(struct mu_daemon *daemon);
 
 /* ---- daemon.c ---- */
+
+/* After every event that comes from outside of a step: is this node ready, or fenced? */
+void mu_daemon_settle(struct mu_daemon *daemon);
 
 /* Somebody says that this node was declared dead. */
 void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by);

@@ -135,9 +135,14 @@ static void on_verdict(struct mu_daemon *daemon, const struct mu_detect_evidence
         .clock = daemon->clock,
         .ring = mu_ring_proof_of(seen),
     };
-    mu_tell("node %" PRIu32 " was heard last %" PRIu64 " ms ago: declared dead", seen->subject,
-            seen->silent_ns / 1000000);
+    if (seen->subject == daemon->net.self.from)
+        mu_warn("the node that this one observes is not heard here, but by others: one of the two "
+                "has to go, and it is this one");
+    else
+        mu_tell("node %" PRIu32 " was heard last %" PRIu64 " ms ago: declared dead", seen->subject,
+                seen->silent_ns / 1000000);
     mu_daemon_node_declared(daemon, seen->incarnation != 0 ? seen->incarnation : 1, &evidence);
+    mu_daemon_settle(daemon);
 }
 
 static void on_report(struct mu_daemon *daemon, const struct mu_detect_evidence *seen)

@@ -118,10 +118,12 @@ static void come_first(void)
         mu_tell("cannot have real-time priority: %s", strerror(errno));
 }
 
-/* Programs of different nodes on one host tell each other apart by their host's name. */
-static void take_name(const char *name)
+/* Programs of different nodes on one host tell each other apart by their host's name.  Elsewhere
+ * the host has a name already. */
+static void take_name(const char *name, struct in_addr listen)
 {
-    if (unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) != 0)
+    bool one_host = ntohl(listen.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+    if (one_host && unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) != 0)
         mu_warn("cannot take the host name '%s'", name);
 }
 
@@ -143,7 +145,7 @@ int main(int argc, char **argv)
     if (mu_orders_read(&input, &orders, text) != NULL)
         return fail(text);
     mu_log_open(orders.name, flags.verbose);
-    take_name(orders.name);
+    take_name(orders.name, orders.listen);
 
     struct mu_daemon_config config = {.orders = &orders,
                                       .record = flags.record,

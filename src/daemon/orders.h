@@ -17,7 +17,13 @@
  *     .
  *
  * and says "ready" when all its links are up.  It says "failed SENTENCE" instead, and ends, when it
- * cannot go on.  After that the input is a lifeline: when it ends, the daemon ends. */
+ * cannot go on.  After that the input is a lifeline: when it ends, the daemon ends.  When the whole
+ * machine ends, the last line is
+ *
+ *     end
+ *
+ * and the daemon says goodbye to the others.  Without it, this node goes alone as far as it knows:
+ * its launcher was killed, or what connects the two. */
 #ifndef MU_DAEMON_ORDERS_H
 #define MU_DAEMON_ORDERS_H
 

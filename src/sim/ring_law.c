@@ -4,6 +4,7 @@
 #include "sim/memory.h"
 #include "sim/ring_law_inside.h"
 #include "sim/ring_world.h"
+#include "wire/beat.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -276,6 +277,11 @@ void ring_law_on_send(struct ring_world *world, mu_slot slot, const struct mu_be
     if (beat->from != slot || beat->to == slot || beat->to >= world->size)
         ring_law_fail(world, "address", "node %u sends a datagram from %u to %u", slot, beat->from,
                       beat->to);
+    const char *wrong = mu_beat_error(beat);
+    if (wrong != NULL)
+        ring_law_fail(world, "wire",
+                      "node %u sends node %u a datagram of type %u that nobody takes: %s", slot,
+                      beat->to, beat->type, wrong);
     if (world->seats[slot].fenced)
         ring_law_fail(world, "fence", "node %u was fenced and sends to node %u", slot, beat->to);
     if (!world->plan->small || world->law.broken != NULL)

@@ -3,18 +3,23 @@
  *
  *     roll FOLDER     writes FOLDER/rank-N, one line with one write() for each thing:
  *                         pid PID node NODE socket NAME
- *                         process RANK VERDICT          dead, silent, unreachable, left
- *                         node NODE VERDICT by NODE     who has seen it
+ *                         process RANK VERDICT at NS    dead, silent, unreachable, left
+ *                         node NODE VERDICT by NODE at NS     who has seen it
  *                         lost COUNT
  *                         over            it has seen FOLDER/over, and ends with exit code 0
- *                         broken TEXT     muster failed: it ends with exit code 9 */
+ *                         broken TEXT     muster failed: it ends with exit code 9
+ *
+ * NS is when it was told, on the clock of this host.  SIGUSR1: it exits with 5, without a goodbye.
+ */
 #include <muster.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int file = -1;
@@ -37,14 +42,28 @@ static int broken(const struct muster_error *error)
     return 9;
 }
 
+static unsigned long long now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec;
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    _exit(5);
+}
+
 static void note_event(const struct muster_event *event)
 {
     switch (event->type) {
     case MUSTER_EVENT_PROCESS:
-        note("process %u %s", event->rank, muster_verdict_word(event->verdict));
+        note("process %u %s at %llu", event->rank, muster_verdict_word(event->verdict), now_ns());
         return;
     case MUSTER_EVENT_NODE:
-        note("node %u %s by %u", event->node, muster_verdict_word(event->verdict), event->seen_by);
+        note("node %u %s by %u at %llu", event->node, muster_verdict_word(event->verdict),
+             event->seen_by, now_ns());
         return;
     case MUSTER_EVENT_LOST:
         note("lost %llu", (unsigned long long)event->lost);
@@ -62,6 +81,7 @@ int main(int argc, char **argv)
     char path[4096], over[4096];
     snprintf(path, sizeof path, "%s/rank-%s", argv[1], rank);
     snprintf(over, sizeof over, "%s/over", argv[1]);
+    signal(SIGUSR1, on_signal);
     file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (file < 0)
         return 7;

@@ -124,6 +124,10 @@ static void be_launcher(struct trial *trial, const char *const *flags)
 {
     char ranks[16], nodes[16], log[4096];
     const char *argv[ARGUMENTS_MAX] = {trial->muster, "run", "--nodes", nodes, "-n", ranks};
+    if (trial->hostfile != NULL) {
+        argv[2] = "--hostfile";
+        argv[3] = trial->hostfile;
+    }
     size_t count = 6;
     snprintf(nodes, sizeof nodes, "%u", trial->nodes);
     snprintf(ranks, sizeof ranks, "%u", trial->ranks);

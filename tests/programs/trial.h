@@ -19,7 +19,8 @@ struct trial {
     char folder[2048];         /* of this trial alone: notes, log */
     char mark[64];             /* NAME=VALUE, in the environment of all that is started */
     uint32_t nodes, ranks;
-    uint64_t clean_ms; /* for everything to be gone after the launcher is */
+    const char *hostfile; /* where the nodes are; NULL: on this host */
+    uint64_t clean_ms;    /* for everything to be gone after the launcher is */
     pid_t launcher;
     bool ended; /* the launcher has, with this status */
     int status;

@@ -88,6 +88,7 @@ bring_up() {
 take_down() {
     local i code
     for i in "${!to[@]}"; do
+        echo end >&"${to[i]}" 2>/dev/null
         exec {to[i]}>&- {from[i]}<&-
     done
     for i in "${!pids[@]}"; do

@@ -1,5 +1,7 @@
 #include "few_by_hand.h"
 
+#include "wire/beat.h"
+
 struct few *few_new(uint32_t size)
 {
     assert_true(size <= FEW_NODES_MAX);
@@ -97,6 +99,7 @@ static void spread(struct few *few, mu_slot by, mu_slot subject)
 static void carry_out(struct few *few, mu_slot slot, const struct mu_detect_effect *effect)
 {
     if (effect->type == MU_DETECT_SEND) {
+        assert_null(mu_beat_error(&effect->beat));
         put_into_bag(few, &effect->beat);
         return;
     }

@@ -112,6 +112,59 @@ static void wrong_faults_are_named(void **state)
     }
 }
 
+/* ---- what a daemon is told ---- */
+
+#define EXPECT_RULE(change)                                                                        \
+    do {                                                                                           \
+        struct mu_chaos chaos = good;                                                              \
+        change;                                                                                    \
+        assert_non_null(mu_chaos_error(&chaos));                                                   \
+    } while (0)
+
+static void a_daemon_refuses_what_cannot_be(void **state)
+{
+    (void)state;
+    struct mu_chaos good = {.kind = MU_CHAOS_CUT,
+                            .in = true,
+                            .held = true,
+                            .for_ns = MU_CHAOS_SPAN_MAX_NS,
+                            .range_count = 2,
+                            .ranges = {{0, 3}, {5, MU_SIZE_MAX - 1}}};
+    assert_null(mu_chaos_error(&good));
+    EXPECT_RULE(chaos.kind = MU_CHAOS_SLOW + 1);
+    EXPECT_RULE(chaos.kind = MU_CHAOS_NONE);
+    EXPECT_RULE(chaos.in = false);
+    EXPECT_RULE(chaos.for_ns++);
+    EXPECT_RULE(chaos.down_ns = MU_CHAOS_SPAN_MIN_NS);
+    EXPECT_RULE(chaos.delay_ns = 1);
+    EXPECT_RULE(chaos.seed = 1);
+    EXPECT_RULE(chaos.range_count = MU_CHAOS_RANGES_MAX + 1);
+    EXPECT_RULE(chaos.ranges[1].first = 3);
+    EXPECT_RULE(chaos.ranges[1].last = MU_SIZE_MAX);
+    EXPECT_RULE(chaos.ranges[0].first = 4);
+    good = (struct mu_chaos){.kind = MU_CHAOS_FLAP,
+                             .out = true,
+                             .down_ns = MU_CHAOS_SPAN_MIN_NS,
+                             .up_ns = MU_CHAOS_SPAN_MAX_NS};
+    assert_null(mu_chaos_error(&good));
+    EXPECT_RULE(chaos.up_ns = 0);
+    EXPECT_RULE(chaos.up_ns++);
+    EXPECT_RULE(chaos.down_ns--);
+    good = (struct mu_chaos){.kind = MU_CHAOS_SLOW,
+                             .in = true,
+                             .delay_ns = MU_CHAOS_DELAY_MAX_NS,
+                             .jitter_ns = MU_CHAOS_DELAY_MAX_NS};
+    assert_null(mu_chaos_error(&good));
+    EXPECT_RULE(chaos.delay_ns = 0);
+    EXPECT_RULE(chaos.delay_ns++);
+    EXPECT_RULE(chaos.jitter_ns++);
+    good = (struct mu_chaos){0};
+    assert_null(mu_chaos_error(&good));
+    EXPECT_RULE(chaos.held = true);
+    EXPECT_RULE(chaos.for_ns = 1);
+    EXPECT_RULE(chaos.range_count = 1);
+}
+
 /* ---- scripts ---- */
 
 static const char *read_text(const char *text, struct chaos_script *script, char why[CHAOS_WHY_MAX])
@@ -499,6 +552,7 @@ int main(void)
         cmocka_unit_test(lists_are_sorted_and_joined),
         cmocka_unit_test(faults_are_read_and_written),
         cmocka_unit_test(wrong_faults_are_named),
+        cmocka_unit_test(a_daemon_refuses_what_cannot_be),
         cmocka_unit_test(a_script_is_read),
         cmocka_unit_test(a_wrong_script_is_refused_with_its_line),
         cmocka_unit_test(what_was_told_meets_what_was_expected),

@@ -322,6 +322,10 @@ static void orders_are_as_documented(void **state)
     assert_int_equal(count, strlen(where));
     assert_memory_equal(text, where, count);
     free(text);
+    text = bring_up_end(&count);
+    assert_int_equal(count, 4);
+    assert_memory_equal(text, "end\n", count);
+    free(text);
 }
 
 static void a_wrong_answer_is_refused(void **state)

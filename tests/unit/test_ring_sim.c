@@ -280,18 +280,29 @@ static void test_wrong_fences_are_noticed(void **state)
     expect_broken("fence");
     begin_quiet();
     world.seats[3].fenced = true;
-    struct mu_beat beat = {.type = MU_BEAT_BEAT, .from = 3, .to = 4};
+    struct mu_beat beat = {.type = MU_BEAT_BEAT, .from = 3, .to = 4, .from_incarnation = 1};
     ring_law_on_send(&world, 3, &beat);
     expect_broken("fence");
     begin_quiet();
     ring_pair(&world, 4, 3)->knows = true;
-    beat = (struct mu_beat){.type = MU_BEAT_ACK, .from = 4, .to = 3};
+    beat = (struct mu_beat){.type = MU_BEAT_ACK, .from = 4, .to = 3, .from_incarnation = 1};
     ring_law_on_send(&world, 4, &beat);
     expect_broken("fence");
     begin_quiet();
     ring_pair(&world, 4, 3)->knows = true; /* and 3 lives, and does not know it */
     ring_law_on_end(&world);
     expect_broken("fence");
+}
+
+/* What a detector sends must be what the wire takes: a daemon cannot send anything else. */
+static void test_a_datagram_that_nobody_takes_is_noticed(void **state)
+{
+    (void)state;
+    begin_quiet();
+    struct mu_beat beat = {.type = MU_BEAT_ACK, .from = 4, .to = 3, .from_incarnation = 1};
+    beat.subject = 3;
+    ring_law_on_send(&world, 4, &beat);
+    expect_broken("wire");
 }
 
 static void test_a_missed_failure_is_noticed(void **state)
@@ -317,7 +328,7 @@ static void test_a_noisy_ring_is_noticed(void **state)
 {
     (void)state;
     begin_quiet();
-    struct mu_beat probe = {.type = MU_BEAT_PROBE, .from = 1, .to = 0};
+    struct mu_beat probe = {.type = MU_BEAT_PROBE, .from = 1, .to = 0, .from_incarnation = 1};
     ring_law_on_send(&world, 1, &probe);
     expect_broken("D3");
     begin_quiet();
@@ -342,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_false_verdicts_are_noticed),
         cmocka_unit_test(test_false_reports_are_noticed),
         cmocka_unit_test(test_wrong_fences_are_noticed),
+        cmocka_unit_test(test_a_datagram_that_nobody_takes_is_noticed),
         cmocka_unit_test(test_a_missed_failure_is_noticed),
         cmocka_unit_test(test_a_noisy_ring_is_noticed),
     };
