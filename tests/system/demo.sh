@@ -18,7 +18,8 @@ fail() {
 TMPDIR=$folder/ STEPS=16 "$MUSTER_SOURCE/tools/demo" >"$folder/out" 2>&1 || fail "the demo exits with $?"
 [[ $(tail -n 1 "$folder/out") == "Everybody was told, and the work is done."* ]] || fail "not its last line"
 grep -q '^All 124 slices are there, .*  pi = 3\.141592653590, error' "$folder/out" || fail "no pi"
-[ "$(grep -c 'knows it after, ms' "$folder/out")" = 3 ] || fail "there are not three tables"
+[ "$(grep -c 'knows it after, ms' "$folder/out")" = 4 ] || fail "there are not four tables"
+grep -q '^    .*node 6.* silent' "$folder/out" || fail "nothing says why node 6 was given up"
 
 # Interrupted while the job runs: its machine is the only one whose daemons are its descendants.
 TMPDIR=$folder/ STEPS=1000 setsid "$MUSTER_SOURCE/tools/demo" >"$folder/out" 2>&1 &
