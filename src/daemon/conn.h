@@ -44,7 +44,8 @@ void mu_net_free(struct mu_net *net);
 /* A fault on purpose: from now on, until the next one.  Bytes are held back, in or out, as by a
  * network that loses them and where TCP sends them again: until the fault is over, or by as much as
  * they are late.  Nobody is told.  While a connection is cut, no new one is tried to that peer, the
- * time of a handshake stands still, and its end is not heard on the other side. */
+ * time of a handshake stands still, and its end is not heard on the other side.  A hook may call
+ * it: what was held back until now comes to hooks later, never within the call. */
 void mu_net_harm(struct mu_net *net, const struct mu_harm *harm);
 
 enum mu_conn_ending {

@@ -80,10 +80,9 @@ static void wait_for_due(struct mu_conn *conn)
     uv_timer_start(&conn->late_timer, on_late, ms, 0);
 }
 
-/* What a hook does to the connection is seen before the next one. */
-static void release(struct mu_conn *conn)
+/* Calls no hook. */
+static void release_out(struct mu_conn *conn, uint64_t now_ns)
 {
-    uint64_t now_ns = uv_hrtime();
     while (!conn->closing && !is_empty(&conn->held_out) && !cuts_out(conn) &&
            conn->held_out.first->due_ns <= now_ns) {
         struct mu_held *held = take(&conn->held_out);
@@ -93,6 +92,17 @@ static void release(struct mu_conn *conn)
     }
     if (!conn->closing && conn->shutdown_waits && is_empty(&conn->held_out) && !cuts_out(conn))
         mu_conn_shut_down(conn);
+}
+
+/* What a hook does to the connection is seen before the next one. */
+static void release(struct mu_conn *conn)
+{
+    uint64_t now_ns = uv_hrtime();
+    if (conn->connect_waits && !mu_conn_is_cut(conn)) {
+        mu_conn_connect_failed(conn);
+        return;
+    }
+    release_out(conn, now_ns);
     mu_conn_tell_room(conn);
     while (!conn->closing && !is_empty(&conn->held_in) && !cuts_in(conn) &&
            conn->held_in.first->due_ns <= now_ns) {
@@ -176,10 +186,9 @@ static void go_on(struct mu_conn *conn)
         conn->timer_waits = false;
         mu_conn_wait_for_end(conn);
     }
-    if (conn->connect_waits && !is_cut)
-        mu_conn_connect_failed(conn);
-    else
-        release(conn);
+    release_out(conn, uv_hrtime());
+    if (!conn->closing) /* the rest calls hooks, and one of these may have called us */
+        uv_timer_start(&conn->late_timer, on_late, 0, 0);
 }
 
 void mu_net_harm(struct mu_net *net, const struct mu_harm *harm)

@@ -1,4 +1,5 @@
 /* Daemons' connections over real sockets: several nodes in one process, on one loop. */
+#include "daemon/conn_inside.h"
 #include "daemon/door.h"
 #include "daemon/peers.h"
 #include "turn.h"
@@ -30,12 +31,15 @@ struct host {
     uint32_t left[NODES];
     uint64_t last_ack;
     bool like_the_core; /* wants a link again as soon as it is down */
+    bool heals;         /* ends every fault as soon as it hears something */
+    uint32_t inside;    /* calls of 'frame' that have not returned */
 };
 
 static uv_loop_t loop;
 static struct host hosts[NODES];
 static struct sockaddr_in addresses[NODES];
 static const uint8_t key[MU_SEAL_KEY_BYTES] = {1, 2, 3};
+static const struct mu_harm healthy;
 
 /* ---- hooks that write down what they hear ---- */
 
@@ -72,6 +76,10 @@ static void frame(void *owner, mu_slot peer, const struct mu_frame *heard)
     assert_true(host->up[peer]);
     host->frames[peer]++;
     host->last_ack = heard->ack;
+    assert_int_equal(host->inside++, 0);
+    if (host->heals)
+        mu_net_harm(&host->net, &healthy);
+    host->inside--;
 }
 
 static void gone(void *owner, mu_slot peer, uint32_t incarnation)
@@ -338,8 +346,6 @@ static struct mu_harm cut_between(bool in, bool out, mu_slot peer)
     return harm;
 }
 
-static const struct mu_harm healthy;
-
 static void send_ack(mu_slot from, mu_slot to, uint64_t ack)
 {
     mu_peers_send(hosts[from].peers, to, &(struct mu_frame){.type = MU_FRAME_ACK, .ack = ack});
@@ -454,6 +460,39 @@ static void what_is_late_comes_in_order(void **state)
     assert_int_equal(hosts[0].downs[1] + hosts[1].downs[0], 0);
 }
 
+static uint32_t held_in(const struct mu_net *net)
+{
+    uint32_t count = 0;
+    for (const struct mu_conn *conn = net->first; conn != NULL; conn = conn->next)
+        for (const struct mu_held *held = conn->held_in.first; held != NULL; held = held->next)
+            count++;
+    return count;
+}
+
+/* As a node that is slow, and hears that it was declared dead: the next word waits its turn. */
+static void a_fault_may_end_while_a_word_is_heard(void **state)
+{
+    (void)state;
+    struct mu_harm cut = cut_between(true, false, MU_SLOT_NONE);
+    struct mu_harm slow = cut;
+    slow.chaos.kind = MU_CHAOS_SLOW;
+    slow.chaos.delay_ns = 50 * UINT64_C(1000000);
+    link_all();
+    hosts[0].heals = true;
+    mu_net_harm(&hosts[0].net, &slow);
+    for (uint32_t i = 1; i <= 2; i++) { /* each with a read of its own */
+        send_ack(1, 0, i);
+        UNTIL(held_in(&hosts[0].net) == i || hosts[0].frames[1] > 0);
+    }
+    mu_net_harm(&hosts[0].net, &cut);
+    for (uint64_t due_ns = uv_hrtime() + slow.chaos.delay_ns; uv_hrtime() < due_ns;)
+        turn();
+    mu_net_harm(&hosts[0].net, &healthy); /* both are due */
+    UNTIL(hosts[0].frames[1] == 2);
+    assert_int_equal(hosts[0].last_ack, 2);
+    assert_int_equal(hosts[0].downs[1], 0);
+}
+
 /* Whoever came while nobody was let in comes in afterwards. */
 static void who_waits_at_the_door_comes_in(void **state)
 {
@@ -489,6 +528,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_is_cut_ends_unheard, begin, finish),
         cmocka_unit_test_setup_teardown(a_cut_proves_nothing, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_late_comes_in_order, begin, finish),
+        cmocka_unit_test_setup_teardown(a_fault_may_end_while_a_word_is_heard, begin, finish),
         cmocka_unit_test_setup_teardown(who_waits_at_the_door_comes_in, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
