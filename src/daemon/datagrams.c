@@ -150,15 +150,26 @@ void mu_datagrams_flush(struct mu_datagrams *datagrams)
 
 /* ---- late ---- */
 
+/* A cut may have taken the place of the fault that held it back. */
+static bool is_lost(struct mu_datagrams *datagrams, bool is_cut)
+{
+    if (is_cut)
+        mu_count(&datagrams->counts->cut, 1);
+    return is_cut;
+}
+
 bool mu_datagrams_late(struct mu_datagrams *datagrams, struct mu_beat *beat)
 {
     struct mu_late_one one;
     while (datagrams->late != NULL && mu_late_take(datagrams->late, datagrams->now_ns, &one)) {
         if (one.to == MU_SLOT_NONE) {
-            if (open_bytes(datagrams, one.bytes, beat))
+            if (open_bytes(datagrams, one.bytes, beat) &&
+                !is_lost(datagrams, mu_harm_cuts_in(&datagrams->harm, beat->from)))
                 return true;
             continue;
         }
+        if (is_lost(datagrams, mu_harm_cuts_out(&datagrams->harm, one.to)))
+            continue;
         memcpy(next_out(datagrams), one.bytes, sizeof one.bytes);
         push_out(datagrams, one.to);
     }

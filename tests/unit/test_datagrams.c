@@ -198,6 +198,35 @@ static void test_late(void **state)
     assert_int_equal(mu_late_next_ns(&late[1]), MU_NEVER);
 }
 
+/* A cut that comes after it also cuts what is still on its way. */
+static void test_cut_while_late(void **state)
+{
+    static struct mu_late late[2];
+    struct world *world = *state;
+    struct mu_beat beat;
+    memset(late, 0, sizeof late);
+    send_beat(world, 0, 1, 7);
+    mu_datagrams_flush(&world->node[0]);
+    assert_int_equal(mu_datagrams_receive(&world->node[1]), 1);
+    for (int i = 0; i < 2; i++) {
+        world->node[i].harm = (struct mu_harm){
+            .is_on = true,
+            .chaos = {.kind = MU_CHAOS_SLOW, .in = true, .out = true, .delay_ns = 1000}};
+        world->node[i].late = &late[i];
+    }
+    send_beat(world, 0, 1, 8);
+    assert_false(mu_datagrams_open(&world->node[1], 0, &beat));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(late[i].count, 1);
+        world->node[i].harm = cut;
+        world->node[i].now_ns = 1000;
+        assert_false(mu_datagrams_late(&world->node[i], &beat));
+        assert_int_equal(world->counts[i].cut, 1);
+    }
+    mu_datagrams_flush(&world->node[0]);
+    assert_int_equal(world->counts[0].out, 1);
+}
+
 /* By time, and what is due at the same time in the order in which it came; full is full. */
 static void test_order_of_late(void **state)
 {
@@ -228,6 +257,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_cut_from_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_late, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cut_while_late, set_up, tear_down),
         cmocka_unit_test(test_order_of_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
