@@ -94,6 +94,7 @@ static _Noreturn void be_guard(int fd, const char *table)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     char word;
+    setsid(); /* a SIGKILL for the process group is not for it */
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         signal(numbers[i], SIG_IGN); /* they are for whom it guards; nft ignores them, too */
     while (read(fd, &word, 1) < 0 && errno == EINTR)

@@ -39,7 +39,8 @@ static _Noreturn void be_guard(int fd, const int *fds, uint32_t count, int numbe
     char word = 0;
     sigset_t all;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL); /* Ctrl-C is for whom it guards */
+    sigprocmask(SIG_SETMASK, &all, NULL); /* Ctrl-C is for whom it guards, */
+    setsid();                             /* and so is a SIGKILL for the whole process group */
     prctl(PR_SET_NAME, "muster-guard");
     if (!close_others(fds, count) || write(fd, &word, 1) != 1)
         _exit(1);

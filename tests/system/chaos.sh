@@ -91,6 +91,14 @@ for signal in INT TERM KILL; do
     wait_until 30 all goes_on "${node1[@]}" || complain "node 1 is left stopped after SIG$signal"
 done
 
+# Also when its whole process group is killed, as timeout(1) does.
+timeout -s KILL 600 "$MUSTER" chaos stop node=1 --for 10m --machine "$machine" &
+others=($!)
+wait_until 30 all is_stopped "${node1[@]}" || complain "node 1 is not stopped"
+kill -KILL -- "-${others[0]}"
+wait "${others[0]}"
+wait_until 30 all goes_on "${node1[@]}" || complain "node 1 is left stopped after a SIGKILL for the process group"
+
 # The same for the network.
 cuts=0
 for signal in INT TERM KILL; do
