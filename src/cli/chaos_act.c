@@ -60,24 +60,23 @@ static bool open_links(const struct operator_found *found, const struct chaos_li
     return true;
 }
 
-/* To all first, and then their answers: they begin at about the same time. */
+/* To all first, and then their answers: they begin at about the same time.  Nobody is left out
+ * because of another one: this also undoes what was done.  'why' is of the first that failed. */
 static bool tell_all(struct chaos_hold *hold, const struct mu_chaos *chaos,
                      char why[OPERATOR_TEXT_MAX])
 {
     struct mu_local_message message = {.type = MU_LOCAL_CHAOS, .chaos = *chaos};
     bool good = true;
-    for (uint32_t i = 0; good && i < hold->link_count; i++)
-        if (!operator_say(&hold->links[i], &message)) {
-            snprintf(why, OPERATOR_TEXT_MAX, "node %u %.400s", hold->links[i].slot,
-                     hold->links[i].why);
-            good = false;
-        }
-    for (uint32_t i = 0; good && i < hold->link_count; i++) {
+    for (uint32_t i = 0; i < hold->link_count; i++)
+        operator_say(&hold->links[i], &message); /* who is gone does not answer */
+    for (uint32_t i = 0; i < hold->link_count; i++) {
         struct operator_link *link = &hold->links[i];
-        good = operator_hear(link, &message, OPERATOR_TIMEOUT_MS) &&
-               (message.type == MU_LOCAL_DONE || operator_unexpected(link, &message));
-        if (!good)
+        if (operator_hear(link, &message, OPERATOR_TIMEOUT_MS) &&
+            (message.type == MU_LOCAL_DONE || operator_unexpected(link, &message)))
+            continue;
+        if (good)
             snprintf(why, OPERATOR_TEXT_MAX, "node %u %.400s", link->slot, link->why);
+        good = false;
     }
     return good;
 }
