@@ -35,8 +35,7 @@ static bool cut_by_nft(struct chaos_stage *stage, const struct chaos_fault *faul
     if (!chaos_nft_begin(&nft, &stage->found, fault, peers, why))
         return false;
     wait_for(stage, fault->for_ns);
-    chaos_nft_end(&nft);
-    return true;
+    return chaos_nft_end(&nft, why);
 }
 
 static bool carry_out(struct chaos_stage *stage, const struct chaos_fault *fault,

@@ -11,8 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TABLE_MAX = 32 };
-
 /* ---- rules ---- */
 
 const char *chaos_nft_peers_error(const char *text, char why[CHAOS_WHY_MAX])
@@ -103,7 +101,7 @@ static _Noreturn void be_guard(int fd, const char *table)
     _exit(1);
 }
 
-static bool start_guard(struct chaos_nft *nft, const char *table, char why[OPERATOR_TEXT_MAX])
+static bool start_guard(struct chaos_nft *nft, char why[OPERATOR_TEXT_MAX])
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -113,7 +111,7 @@ static bool start_guard(struct chaos_nft *nft, const char *table, char why[OPERA
     nft->guard = fork();
     if (nft->guard == 0) {
         close(ends[1]);
-        be_guard(ends[0], table);
+        be_guard(ends[0], nft->table);
     }
     close(ends[0]);
     nft->fd = ends[1];
@@ -164,25 +162,32 @@ bool chaos_nft_begin(struct chaos_nft *nft, const struct operator_found *found,
                      const struct chaos_fault *fault, const char *peers,
                      char why[OPERATOR_TEXT_MAX])
 {
-    char table[TABLE_MAX];
+    char ignored[OPERATOR_TEXT_MAX];
     *nft = (struct chaos_nft){.fd = -1};
     if (!check_node(found, &fault->target.list, why))
         return false;
-    snprintf(table, sizeof table, "muster_chaos_%u", fault->target.list.ranges[0].first);
-    if (!start_guard(nft, table, why))
+    /* With the number of this process: two cuts of one host end each by itself. */
+    snprintf(nft->table, sizeof nft->table, "muster_chaos_%u_%d",
+             fault->target.list.ranges[0].first, (int)getpid());
+    if (!start_guard(nft, why))
         return false;
-    if (run_nft(table, fault, peers, why))
+    if (run_nft(nft->table, fault, peers, why))
         return true;
-    chaos_nft_end(nft);
+    chaos_nft_end(nft, ignored); /* there is no table: nft does all of it or nothing */
     return false;
 }
 
-void chaos_nft_end(struct chaos_nft *nft)
+bool chaos_nft_end(struct chaos_nft *nft, char why[OPERATOR_TEXT_MAX])
 {
-    if (nft->guard == 0)
-        return;
+    int status = -1;
     close(nft->fd);
-    while (waitpid(nft->guard, NULL, 0) < 0 && errno == EINTR)
+    while (waitpid(nft->guard, &status, 0) < 0 && errno == EINTR)
         ;
     nft->guard = 0;
+    if (status != 0)
+        snprintf(
+            why, OPERATOR_TEXT_MAX,
+            "the table 'netdev %s' could not be removed: 'nft list ruleset' shows what is left",
+            nft->table);
+    return status == 0;
 }

@@ -15,6 +15,7 @@
 struct chaos_nft {
     pid_t guard; /* removes the rules when 'fd' is closed, by whomever; 0: there is none */
     int fd;
+    char table[40]; /* of nft, with the rules */
 };
 
 /* "10.0.0.4,10.1.0.0/16".  NULL, or why not, in 'why'. */
@@ -25,6 +26,8 @@ const char *chaos_nft_peers_error(const char *text, char why[CHAOS_WHY_MAX]);
 bool chaos_nft_begin(struct chaos_nft *nft, const struct operator_found *found,
                      const struct chaos_fault *fault, const char *peers,
                      char why[OPERATOR_TEXT_MAX]);
-void chaos_nft_end(struct chaos_nft *nft);
+
+/* After that, if it was begun.  False with 'why' filled: rules are left. */
+bool chaos_nft_end(struct chaos_nft *nft, char why[OPERATOR_TEXT_MAX]);
 
 #endif

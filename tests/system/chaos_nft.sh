@@ -67,7 +67,7 @@ done
 
 # ---- cuts ----
 
-rules() { in_space "$1" nft list ruleset | grep -c "muster_chaos_$1\|drop"; }
+rules() { in_space "$1" nft list ruleset | grep -c "muster_chaos_$1_\|drop"; }
 heard() { in_space "$1" "$MUSTER" events --machine "$machine"; }
 
 # Short: nothing is told, and nothing is left.
@@ -83,6 +83,16 @@ for signal in INT KILL; do
     wait "${others[0]}" 2>/dev/null
     wait_until 30 eval '[ "$(rules 1)" -eq 0 ]' || complain "rules are left after SIG$signal"
 done
+# Two at once: the end of one leaves the other, and who cannot remove its rules says so.
+ip netns exec "${spaces[1]}" "$MUSTER" chaos cut node=1 --with nft --in --peers 10.213.7.4 --for 10m 2>err &
+others=($!)
+wait_until 30 eval '[ "$(rules 1)" -gt 0 ]' || complain "no rules: $(cat err)"
+in_space 1 "$MUSTER" chaos cut node=1 --with nft --in --peers 10.213.7.4 --for 10ms 2>err2 || complain "a second cut: $(cat err2)"
+[ "$(rules 1)" -gt 0 ] || complain "the end of the second cut ended the first"
+in_space 1 nft flush ruleset
+kill -TERM "${others[0]}"
+wait "${others[0]}" 2>/dev/null
+grep -q "could not be removed" err || complain "rules that are not there were removed: $(cat err)"
 others=()
 [ -z "$(heard 0)" ] || complain "something was told: $(heard 0)"
 
