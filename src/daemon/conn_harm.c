@@ -1,7 +1,9 @@
 /* Faults on purpose, at the sockets of connections. */
+#define _GNU_SOURCE /* POLLRDHUP */
 #include "daemon/conn_inside.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -150,6 +152,21 @@ void mu_conn_forget_held(struct mu_conn *conn)
 
 /* ---- ends that nobody may hear ---- */
 
+/* Where the other side has ended, too, nobody is left to hear it: so there are no more of them than
+ * peers, however long they try to come in. */
+static void close_unheard(struct mu_net *net)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < net->kept_count; i++) {
+        struct pollfd ended = {.fd = net->kept[i], .events = POLLRDHUP};
+        if (poll(&ended, 1, 0) > 0)
+            close(net->kept[i]);
+        else
+            net->kept[left++] = net->kept[i];
+    }
+    net->kept_count = left;
+}
+
 void mu_conn_keep_socket(struct mu_conn *conn)
 {
     struct mu_net *net = conn->net;
@@ -162,6 +179,7 @@ void mu_conn_keep_socket(struct mu_conn *conn)
         net->kept = more;
     if (copy >= 0)
         net->kept[net->kept_count++] = copy;
+    close_unheard(net);
 }
 
 void mu_conn_close_kept(struct mu_net *net)

@@ -420,6 +420,21 @@ static void who_is_cut_ends_unheard(void **state)
     UNTIL(hosts[1].downs[0] == 1 && hosts[2].downs[0] == 1);
 }
 
+/* Nothing is kept for those who would not hear it anyway. */
+static void who_is_cut_keeps_no_socket_of_the_dead(void **state)
+{
+    (void)state;
+    struct mu_harm cut = cut_between(false, true, MU_SLOT_NONE);
+    link_all();
+    mu_net_harm(&hosts[0].net, &cut);
+    for (mu_slot slot = 1; slot < NODES; slot++) {
+        die(slot);
+        UNTIL(hosts[0].downs[slot] == 1);
+        assert_int_equal(hosts[0].net.kept_count, 0);
+    }
+    mu_net_harm(&hosts[0].net, &healthy);
+}
+
 /* Nobody is proved to be gone, nor reached, nor let in, while a cut is between. */
 static void a_cut_proves_nothing(void **state)
 {
@@ -526,6 +541,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cut_holds_back_and_loses_nothing, begin, finish),
         cmocka_unit_test_setup_teardown(a_cut_is_one_way_and_for_one_peer, begin, finish),
         cmocka_unit_test_setup_teardown(who_is_cut_ends_unheard, begin, finish),
+        cmocka_unit_test_setup_teardown(who_is_cut_keeps_no_socket_of_the_dead, begin, finish),
         cmocka_unit_test_setup_teardown(a_cut_proves_nothing, begin, finish),
         cmocka_unit_test_setup_teardown(what_is_late_comes_in_order, begin, finish),
         cmocka_unit_test_setup_teardown(a_fault_may_end_while_a_word_is_heard, begin, finish),
