@@ -51,7 +51,7 @@ net_remove() {
 net_remove_stale() {
     local name pid
     for name in $(ip netns list 2>/dev/null | cut -d ' ' -f 1); do
-        [[ $name =~ ^muster-net-([0-9]+)-hub$ ]] || continue
+        [[ $name =~ ^muster-net-([0-9]+)- ]] || continue
         pid=${BASH_REMATCH[1]}
         [ -e "/proc/$pid" ] || net_remove "muster-net-$pid"
     done
