@@ -1,5 +1,6 @@
 /* One daemon, or the agent that starts it on another host, as our child: a pipe to its standard
- * input, its standard output line by line, and its end.  Its standard error is ours, or nobody's. */
+ * input, its standard output line by line, and its end.  Its standard error is ours, or nobody's.
+ */
 #ifndef MU_CLI_CHILD_H
 #define MU_CLI_CHILD_H
 
