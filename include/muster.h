@@ -18,7 +18,7 @@
  * MUSTER_E_FORKED, muster_fd() is -1, the numbers stay, and muster_close() frees the child's copy
  * and leaves the parent's alone.  A child may open its own.
  * exec(): a new program inherits nothing, every descriptor is close-on-exec.  None is 0, 1 or 2.
- * A handle has three.
+ * A handle has three, and each group one more, also that of all, once it is used.
  * Signals: a call that a signal interrupts goes on.  Nothing here raises SIGPIPE.
  * errno is left as it was.  muster_open() reads the environment: not while it is changed.
  *
@@ -48,7 +48,8 @@ enum muster_code {
     MUSTER_E_VERSION,      /* library and daemon do not speak the same version */
     MUSTER_E_FORKED,       /* the handle is of another process */
     MUSTER_E_PROTOCOL,     /* the daemon said what cannot be */
-    MUSTER_E_SYSTEM        /* memory, descriptors: 'text' says which */
+    MUSTER_E_SYSTEM,       /* memory, descriptors: 'text' says which */
+    MUSTER_E_USE           /* not now, or not with these arguments: 'text' says why */
 };
 
 struct muster_error {
@@ -122,6 +123,125 @@ uint32_t muster_size(const struct muster *m);  /* processes of the job, dead or 
 uint32_t muster_job(const struct muster *m);   /* number of the job */
 uint32_t muster_node(const struct muster *m);  /* that this process runs on, from 0 */
 uint32_t muster_nodes(const struct muster *m); /* of the machine, dead or alive */
+
+/* ---- agreements ----
+ *
+ * Processes of a group decide the same, while more of them die: the bitwise AND of what each has
+ * contributed, and who is gone.  Nothing is lost by the death of any process, daemon or node, at
+ * any moment, and nobody who lives waits for the dead.
+ *
+ *     uint64_t bits = is_converged ? 1 : 0;
+ *     switch (muster_agree(m, MUSTER_ALL, &bits, &error)) {
+ *     case MUSTER_AGREED: ...                  all who live have contributed to 'bits'
+ *     case MUSTER_FAILED: ...                  the same, and somebody has failed: all are told so
+ *     default: fprintf(stderr, "%s\n", error.text);
+ *     }
+ *
+ * Who takes part.  An agreement ends when every member of the group has contributed, or has failed
+ * or left.  Failed: it ended otherwise than with exit code 0, or its node is dead.  Left: it ended
+ * with exit code 0, or has freed the group or closed its handle.  Who has left is no longer waited
+ * for, and is no failure.  (Whose node is lost right after it left, before an agreement could tell
+ * so, counts as failed.)
+ *
+ * When somebody dies
+ *   before it contributes: the decision is without it, and tells that it failed;
+ *   after it has contributed: its contribution may be in the decision or not, at all the same; that
+ *     it failed is told by this decision or by the next one;
+ *   after the decision: it may have been told, or not.  All others decide as if it had been.  (One
+ *     that was told just before it died may have been told what nobody else will hear: what it did
+ *     then is what only it did.)
+ * What has been decided is the same at everybody who lives to hear it: bits, result, and the
+ * failed.
+ *
+ * Failures and acknowledgements.  As long as somebody who failed has not been acknowledged by every
+ * living member the result is MUSTER_FAILED, at all of them; the bits are good nevertheless.
+ * muster_get_failed() tells who it was, the same everywhere, muster_ack_failed() acknowledges all
+ * of them, and once every member has done so the result is MUSTER_AGREED again.  It is also
+ * MUSTER_FAILED when more have gone at once than one decision can tell of; the next ones tell more.
+ * Events of muster_next() come sooner than that, and each process hears of them at another moment.
+ *
+ * Each process takes part in the agreements of a group in the same order as all others, one at a
+ * time.  For several at once make several groups, which may have the same members.
+ *
+ * All of these return -1 with *error filled (NULL is fine) when they cannot: a group whose daemon
+ * is gone, for instance, is of no more use, and fails the same way each time.
+ *
+ * Threads: groups are independent of each other, and nobody waits for another thread.  Of one group
+ * one agreement is pending at a time: who would begin a second one is told so (MUSTER_E_USE).
+ * fork(): a child cannot use the groups of its parent, as it cannot use its handle.
+ * exec(): free groups before, or the others wait for the new program to end. */
+
+struct muster_group;
+
+/* All processes of the job.  It is joined when it is used for the first time. */
+#define MUSTER_ALL ((struct muster_group *)0)
+
+enum muster_result {
+    MUSTER_AGREED = 0,
+    MUSTER_FAILED = 1, /* agreed; and there is a failure that not all have acknowledged */
+    MUSTER_PENDING = 2 /* no decision yet */
+};
+
+/* A group of these ranks of the job, in any order, none twice, this process among them.  Every one
+ * of them makes it, with the same ranks; nobody waits for the others here.  When several groups of
+ * the same ranks are made, the first one here is the first one at the others.  There is no such
+ * group for more than 28 runs of neighbouring ranks.  To be freed with muster_group_free(), before
+ * the handle is closed.  Returns 0, or -1 with *group untouched.
+ * Ranks that are dead already are fine: the first agreement tells so. */
+int muster_group_create(struct muster *m, const uint32_t *ranks, uint32_t count,
+                        struct muster_group **group, struct muster_error *error);
+
+/* Leaves the group: the others no longer wait for this process.  Not while one of its agreements is
+ * pending.  NULL is fine. */
+void muster_group_free(struct muster_group *group);
+
+/* The numbers of a group's members: 0 .. size-1, in the order of ranks; muster_shrink() makes them
+ * dense again.  'member' is the rank of the one with that number, UINT32_MAX when there is none;
+ * 'index' the number of a rank, UINT32_MAX when it is no member any more. */
+uint32_t muster_group_size(struct muster *m, struct muster_group *group);
+uint32_t muster_group_member(struct muster *m, struct muster_group *group, uint32_t number);
+uint32_t muster_group_index(struct muster *m, struct muster_group *group, uint32_t rank);
+
+/* Contributes *bits and waits for the decision, which is then in *bits.  Returns MUSTER_AGREED or
+ * MUSTER_FAILED, or -1 with *bits untouched. */
+int muster_agree(struct muster *m, struct muster_group *group, uint64_t *bits,
+                 struct muster_error *error);
+
+/* The same in two steps.  Between them the process is free to do other things: its contribution is
+ * made, and the others decide without its help.  'start' returns 0, or -1.  'test' and 'wait'
+ * return what muster_agree() does, or MUSTER_PENDING with *bits untouched: when there is no
+ * decision yet, or none within timeout_ns (as for muster_next()).  One agreement of a group is
+ * pending at a time. */
+int muster_agree_start(struct muster *m, struct muster_group *group, uint64_t bits,
+                       struct muster_error *error);
+int muster_agree_test(struct muster *m, struct muster_group *group, uint64_t *bits,
+                      struct muster_error *error);
+int muster_agree_wait(struct muster *m, struct muster_group *group, uint64_t *bits,
+                      int64_t timeout_ns, struct muster_error *error);
+
+/* Readable when muster_agree_test() has something to say, maybe once too often: for poll(),
+ * select(), epoll.  It belongs to the group: do not read, change or close it.  -1: there is none,
+ * because the group is of another process, or MUSTER_ALL cannot be joined. */
+int muster_agree_fd(struct muster *m, struct muster_group *group);
+
+/* Returns when every member has come here, or is gone: MUSTER_AGREED or MUSTER_FAILED, as
+ * muster_agree() does.  It is one. */
+int muster_barrier(struct muster *m, struct muster_group *group, struct muster_error *error);
+
+/* All who have failed so far, by the agreements on this group: their ranks, in an order that is the
+ * same at all members.  Fills up to 'room' of them and *count with how many there are.  It asks
+ * nobody.  Returns 0 or -1. */
+int muster_get_failed(struct muster *m, struct muster_group *group, uint32_t *ranks, uint32_t room,
+                      uint32_t *count, struct muster_error *error);
+
+/* Acknowledges all of them; the next agreement tells the others.  Returns 0 or -1. */
+int muster_ack_failed(struct muster *m, struct muster_group *group, struct muster_error *error);
+
+/* An agreement, after which the group is those who are left: whoever has failed or left by then is
+ * out of it and acknowledged, and the others have new dense numbers, the same at all of them
+ * (muster_group_size() and so on).  Ranks stay.  Who dies before or during is out, at all or at
+ * none; who dies after it is reported by the next agreement, as always.  Returns 0 or -1. */
+int muster_shrink(struct muster *m, struct muster_group *group, struct muster_error *error);
 
 /* "dead", "silent", ...; "unknown" for a number without a name. */
 const char *muster_verdict_word(uint32_t verdict);

@@ -169,6 +169,7 @@ bool bench_ring_open(struct bench_ring *ring, const struct bench_ring_config *co
         .nodes = config->nodes,
         .period_ns = config->period_ns,
         .timeout_ns = config->timeout_ns,
+        .fanout = config->fanout,
         .is_mute = config->is_mute,
         .hooks = {.owner = ring, .failed = on_failed, .lost = on_lost},
     };

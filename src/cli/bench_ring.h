@@ -15,7 +15,8 @@ struct bench_ring_config {
     const char *command; /* "muster bench noise": whose words these are */
     uint32_t nodes;
     uint64_t period_ns, timeout_ns;
-    bool is_mute; /* daemons that learn that they were declared dead do not say so */
+    uint32_t fanout; /* as in machine.h */
+    bool is_mute;    /* daemons that learn that they were declared dead do not say so */
     /* A daemon has ended that nobody ended.  NULL: that is a failure. */
     void (*lost)(void *owner, mu_slot node, const char *text);
     void *owner;

@@ -27,6 +27,7 @@ int cmd_chaos_random(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_sim_spread(int argc, char **argv);
 int cmd_sim_ring(int argc, char **argv);
+int cmd_sim_agree(int argc, char **argv);
 int cmd_sim_check(int argc, char **argv);
 int cmd_sim_explore(int argc, char **argv);
 int cmd_sim_mutants(int argc, char **argv);
@@ -37,5 +38,7 @@ int cmd_bench_floor(int argc, char **argv);
 int cmd_bench_nodefail(int argc, char **argv);
 int cmd_bench_accuracy(int argc, char **argv);
 int cmd_bench_noise(int argc, char **argv);
+int cmd_bench_agree(int argc, char **argv);
+int cmd_bench_agree_stress(int argc, char **argv);
 
 #endif

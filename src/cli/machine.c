@@ -239,8 +239,8 @@ static const struct child_hooks child_hooks = {on_line, on_ended, on_child_close
 
 static int start_daemon(struct machine *machine, struct node *node)
 {
-    char record[PATH_MAX];
-    const char *argv[AGENT_WORDS_MAX + 6];
+    char record[PATH_MAX], fanout[16];
+    const char *argv[AGENT_WORDS_MAX + 8];
     size_t count = machine->agent.count;
     memcpy(argv, machine->agent.words, count * sizeof *argv);
     if (count > 0)
@@ -253,6 +253,11 @@ static int start_daemon(struct machine *machine, struct node *node)
                  node->slot);
         argv[count++] = "--record";
         argv[count++] = record;
+    }
+    if (machine->config.fanout != 0) {
+        snprintf(fanout, sizeof fanout, "%u", machine->config.fanout);
+        argv[count++] = "--fanout";
+        argv[count++] = fanout;
     }
     argv[count] = NULL;
     int error = child_start(&node->child, machine->config.loop, argv, machine->config.is_mute,

@@ -1,6 +1,8 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "core/agree_early.h"
+#include "sim/check_agree.h"
 #include "sim/check_ring.h"
 #include "sim/check_spread.h"
 #include "sim/mutants.h"
@@ -33,28 +35,68 @@ static void print_json(const struct sim_check_result *result)
     output_json(object);
 }
 
-static void print_words(const struct sim_check_result *result, const char *what, const char *mutant)
+static void print_words(const struct sim_check_result *result, const char *what, const char *mutant,
+                        bool printed)
 {
     printf("%llu runs, %llu crashes, %llu events: %llu violations\n",
            (unsigned long long)result->runs, (unsigned long long)result->crashes,
            (unsigned long long)result->events, (unsigned long long)result->violations);
     if (result->violations > 0)
         printf("first: seed %llu (%u nodes), step %llu: %s is broken: %s\n"
-               "see it: muster sim check %s --nodes %u --seeds %llu --trace%s%s\n",
+               "see it: muster sim check %s --nodes %u --seeds %llu --trace%s%s%s\n",
                (unsigned long long)result->seed, result->nodes, (unsigned long long)result->step,
                result->law, result->message, what, result->nodes, (unsigned long long)result->seed,
-               mutant == NULL ? "" : " --mutant ", mutant == NULL ? "" : mutant);
+               mutant == NULL ? "" : " --mutant ", mutant == NULL ? "" : mutant,
+               printed ? " --rules printed" : "");
+}
+
+/* What can be checked: all of them, and one again with a trace. */
+static const struct thing {
+    const char *name;
+    enum sim_mutant_of of;
+    void (*all)(const struct sim_check *, bool, struct sim_check_result *);
+    void (*one)(const struct sim_check *, uint64_t, FILE *, struct sim_check_result *);
+} things[] = {
+    {"spread", SIM_SPREAD, sim_check_spread, sim_check_spread_one},
+    {"ring", SIM_RING, sim_check_ring, sim_check_ring_one},
+    {"agree", SIM_AGREE, sim_check_agree, sim_check_agree_one},
+};
+
+static const struct thing *thing_of(const struct command *command, const char *what)
+{
+    if (what == NULL)
+        args_fail(command, "nothing to check was named; there are: spread, ring, agree");
+    for (size_t i = 0; i < sizeof things / sizeof things[0]; i++)
+        if (strcmp(things[i].name, what) == 0)
+            return &things[i];
+    args_fail(command, "'%s' is not something to check; there are: spread, ring, agree", what);
+}
+
+static uint32_t broken_rules(const struct command *command, const struct thing *thing,
+                             const char *mutant_name, bool printed)
+{
+    const struct sim_mutant *mutant = NULL;
+    if (mutant_name != NULL && (mutant = sim_mutant_find(mutant_name)) == NULL)
+        args_fail(command, "--mutant '%s' is unknown", mutant_name);
+    if (mutant != NULL && mutant->of != thing->of)
+        args_fail(command, "--mutant '%s' breaks a rule of '%s', not of '%s'", mutant_name,
+                  sim_mutant_of_name(mutant->of), thing->name);
+    if (printed && thing->of != SIM_AGREE)
+        args_fail(command, "--rules printed is of 'agree' only");
+    return (printed ? MU_AGREE_PRINTED : 0) | (mutant == NULL ? 0 : mutant->rule);
 }
 
 int cmd_sim_check(int argc, char **argv)
 {
     uint64_t nodes[2] = {2, 64}, seeds[2] = {1, 1000};
     bool json = false, trace = false;
-    const char *mutant_name = NULL;
+    const char *mutant = NULL, *rules = "ours";
     const struct arg args[] = {
         {"nodes", ARG_RANGE, nodes, 2, 256, "A:B", "nodes of a world, one size a seed (2:64)"},
         {"seeds", ARG_RANGE, seeds, 0, INT64_MAX, "A:B", "one world each (1:1000)"},
-        {"mutant", ARG_TEXT, &mutant_name, 0, 0, "NAME", "with a rule broken (see sim mutants)"},
+        {"rules", ARG_CHOICE, &rules, 0, 0, "ours|printed",
+         "agree: as they are, or as the paper has them"},
+        {"mutant", ARG_TEXT, &mutant, 0, 0, "NAME", "with a rule broken (see sim mutants)"},
         {"trace", ARG_FLAG, &trace, 0, 0, NULL, "print what happens; one seed only"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
@@ -65,40 +107,35 @@ int cmd_sim_check(int argc, char **argv)
         "nodes but one, half of the time all neighbours of one node; stops, link resets,\n"
         "partitions, delays.  'ring': crashes, stops and their end, delays up to the bound, lost,\n"
         "repeated and recorded datagrams, cuts of pairs and of nodes in one way or both, periods\n"
-        "that change.  Every law is checked in each.  Exit 1 on a violation.",
-        "spread|ring", args, sizeof args / sizeof args[0]};
+        "that change.  'agree': agreements of several groups, one after the other and at the same\n"
+        "time; crashes, leases that run out, connections that break, acknowledged failures or "
+        "not.\n"
+        "Every law is checked in each.  Exit 1 on a violation.",
+        "spread|ring|agree", args, sizeof args / sizeof args[0]};
     const char *what = args_parse(&command, argc, argv);
-    if (what == NULL)
-        args_fail(&command, "nothing to check was named; there are: spread, ring");
-    bool is_ring = strcmp(what, "ring") == 0;
-    if (!is_ring && strcmp(what, "spread") != 0)
-        args_fail(&command, "'%s' is not something to check; there are: spread, ring", what);
-    const struct sim_mutant *mutant = NULL;
-    if (mutant_name != NULL && (mutant = sim_mutant_find(mutant_name)) == NULL)
-        args_fail(&command, "--mutant '%s' is unknown", mutant_name);
-    if (mutant != NULL && mutant->of_ring != is_ring)
-        args_fail(&command, "--mutant '%s' breaks a rule of '%s', not of '%s'", mutant_name,
-                  mutant->of_ring ? "ring" : "spread", what);
-
+    const struct thing *thing = thing_of(&command, what);
+    bool printed = strcmp(rules, "printed") == 0;
+    if (thing->of == SIM_AGREE && nodes[1] > SIM_CHECK_AGREE_NODES_MAX)
+        args_fail(&command, "--nodes goes to %llu, but must be at most %d for 'agree'",
+                  (unsigned long long)nodes[1], SIM_CHECK_AGREE_NODES_MAX);
     struct sim_check check = {.nodes_first = (uint32_t)nodes[0],
                               .nodes_last = (uint32_t)nodes[1],
                               .seeds_first = seeds[0],
                               .seeds_last = seeds[1],
-                              .broken_rules = mutant == NULL ? 0 : mutant->rule,
+                              .broken_rules = broken_rules(&command, thing, mutant, printed),
                               .progress = progress};
     struct sim_check_result result = {0};
     if (trace && seeds[0] != seeds[1])
         args_fail(&command, "--trace needs one seed, but --seeds is %llu:%llu",
                   (unsigned long long)seeds[0], (unsigned long long)seeds[1]);
     if (trace)
-        (is_ring ? sim_check_ring_one : sim_check_spread_one)(&check, seeds[0],
-                                                              output_trace(trace, json), &result);
+        thing->one(&check, seeds[0], output_trace(trace, json), &result);
     else
-        (is_ring ? sim_check_ring : sim_check_spread)(&check, false, &result);
+        thing->all(&check, false, &result);
     output_progress_end();
     if (json)
         print_json(&result);
     else
-        print_words(&result, what, mutant_name);
+        print_words(&result, what, mutant, printed);
     return result.violations > 0 ? 1 : 0;
 }

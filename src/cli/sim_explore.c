@@ -1,6 +1,9 @@
 #include "cli/args.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "core/agree_early.h"
+#include "core/tree.h"
+#include "sim/explore_agree.h"
 #include "sim/explore_link.h"
 #include "sim/explore_spread.h"
 #include "sim/mutants.h"
@@ -39,73 +42,175 @@ static void print_words(const struct explore_result *result)
            result->complete ? "complete" : "not complete", (unsigned long long)result->violations);
 }
 
+/* What the flags say. */
+struct flags {
+    uint64_t nodes, crashes, posts, resets, window, agreements, rounds, lapses, fanout;
+    bool root_at_dead, calls_first, every_order;
+    const char *mutant, *rules, *law;
+};
+
+static uint32_t shift_of(const struct command *command, uint64_t fanout)
+{
+    uint32_t shift = 0;
+    while ((1ull << shift) < fanout)
+        shift++;
+    if (1ull << shift != fanout)
+        args_fail(command, "--fanout is %llu, but must be a power of two",
+                  (unsigned long long)fanout);
+    return shift;
+}
+
+static enum sim_mutant_of thing_of(const struct command *command, const char *what)
+{
+    if (what == NULL)
+        args_fail(command, "nothing to explore was named; there are: spread, link, agree");
+    if (strcmp(what, "agree") == 0)
+        return SIM_AGREE;
+    if (strcmp(what, "spread") != 0 && strcmp(what, "link") != 0)
+        args_fail(command, "'%s' is not something to explore; there are: spread, link, agree",
+                  what);
+    return SIM_SPREAD;
+}
+
+static uint32_t broken_rules(const struct command *command, const struct flags *flags,
+                             enum sim_mutant_of of)
+{
+    const struct sim_mutant *mutant = NULL;
+    if (flags->mutant != NULL && (mutant = sim_mutant_find(flags->mutant)) == NULL)
+        args_fail(command, "--mutant '%s' is unknown", flags->mutant);
+    if (mutant != NULL && mutant->of == SIM_RING)
+        args_fail(command, "--mutant '%s' breaks a rule of 'ring', which is not explored",
+                  flags->mutant);
+    if (mutant != NULL && mutant->of != of)
+        args_fail(command, "--mutant '%s' breaks a rule of '%s'", flags->mutant,
+                  sim_mutant_of_name(mutant->of));
+    uint32_t printed = strcmp(flags->rules, "printed") == 0 ? MU_AGREE_PRINTED : 0;
+    if (printed != 0 && of != SIM_AGREE)
+        args_fail(command, "--rules printed is of 'agree' only");
+    return printed | (mutant == NULL ? 0 : mutant->rule);
+}
+
+static void check_counts(const struct command *command, const struct flags *flags, bool is_spread,
+                         bool is_agree)
+{
+    if ((is_spread || is_agree) && flags->crashes + flags->lapses >= flags->nodes)
+        args_fail(command, "--crashes is %llu%s, but must be below --nodes, %llu",
+                  (unsigned long long)(flags->crashes + flags->lapses),
+                  flags->lapses > 0 ? " with --lapses" : "", (unsigned long long)flags->nodes);
+    if (is_agree && flags->nodes > EXPLORE_AGREE_NODES_MAX)
+        args_fail(command, "--nodes is %llu, but must be at most %d for 'agree'",
+                  (unsigned long long)flags->nodes, EXPLORE_AGREE_NODES_MAX);
+    if (is_spread && flags->posts > flags->nodes)
+        args_fail(command, "--posts is %llu, but must be at most --nodes, %llu",
+                  (unsigned long long)flags->posts, (unsigned long long)flags->nodes);
+}
+
+static void run_agree(const struct command *command, const struct flags *flags, uint32_t broken,
+                      const struct explore_options *options, struct explore_result *result)
+{
+    struct explore_agree agree = {.nodes = (uint32_t)flags->nodes,
+                                  .crashes = (uint32_t)flags->crashes,
+                                  .agreements = (uint32_t)flags->agreements,
+                                  .rounds = (uint32_t)flags->rounds,
+                                  .lapses = (uint32_t)flags->lapses,
+                                  .resets =
+                                      flags->resets == UINT64_MAX ? 0 : (uint32_t)flags->resets,
+                                  .shift = shift_of(command, flags->fanout),
+                                  .calls_first = flags->calls_first,
+                                  .every_order = flags->every_order,
+                                  .law = flags->law,
+                                  .broken_rules = broken};
+    explore_agree(&agree, options, result);
+}
+
+static void run(const struct command *command, const struct flags *flags, const char *what,
+                const struct explore_options *options, struct explore_result *result)
+{
+    enum sim_mutant_of of = thing_of(command, what);
+    bool is_agree = of == SIM_AGREE, is_spread = strcmp(what, "spread") == 0;
+    check_counts(command, flags, is_spread, is_agree);
+    uint32_t broken = broken_rules(command, flags, of);
+    if (is_agree) {
+        run_agree(command, flags, broken, options, result);
+    } else if (is_spread) {
+        struct explore_spread spread = {.nodes = (uint32_t)flags->nodes,
+                                        .crashes = (uint32_t)flags->crashes,
+                                        .posts = (uint32_t)flags->posts,
+                                        .root_at_dead = flags->root_at_dead,
+                                        .broken_rules = broken};
+        explore_spread(&spread, options, result);
+    } else {
+        struct explore_link link = {.posts = (uint32_t)flags->posts,
+                                    .resets =
+                                        flags->resets == UINT64_MAX ? 2 : (uint32_t)flags->resets,
+                                    .window = (uint32_t)flags->window,
+                                    .broken_rules = broken};
+        explore_link(&link, options, result);
+    }
+}
+
 int cmd_sim_explore(int argc, char **argv)
 {
-    uint64_t nodes = 3, crashes = 1, posts = 1, resets = 2, window = 2;
+    struct flags flags = {.nodes = 3,
+                          .crashes = 1,
+                          .posts = 1,
+                          .resets = UINT64_MAX,
+                          .window = 2,
+                          .agreements = 1,
+                          .rounds = 1,
+                          .fanout = 2,
+                          .rules = "ours"};
     uint64_t seconds = 600, memory_gib = 12;
-    bool json = false, root_at_dead = false;
-    const char *mutant_name = NULL;
+    bool json = false, any_trace = false;
     const struct arg args[] = {
-        {"nodes", ARG_NUMBER, &nodes, 2, EXPLORE_SPREAD_NODES_MAX, "N", "spread: nodes (3)"},
-        {"crashes", ARG_NUMBER, &crashes, 0, EXPLORE_SPREAD_NODES_MAX, "K",
-         "spread: crashes at the most, below --nodes (1)"},
-        {"posts", ARG_NUMBER, &posts, 0, EXPLORE_LINK_POSTS_MAX, "P",
+        {"nodes", ARG_NUMBER, &flags.nodes, 2, EXPLORE_SPREAD_NODES_MAX, "N",
+         "spread, agree: nodes (3)"},
+        {"crashes", ARG_NUMBER, &flags.crashes, 0, EXPLORE_SPREAD_NODES_MAX, "K",
+         "spread, agree: crashes at the most, below --nodes (1)"},
+        {"posts", ARG_NUMBER, &flags.posts, 0, EXPLORE_LINK_POSTS_MAX, "P",
          "spread: nodes with a payload; link: payloads a node (1)"},
-        {"root-at-dead", ARG_FLAG, &root_at_dead, 0, 0, NULL,
+        {"root-at-dead", ARG_FLAG, &flags.root_at_dead, 0, 0, NULL,
          "spread: the tree of a death hangs from the dead node"},
-        {"resets", ARG_NUMBER, &resets, 0, EXPLORE_LINK_RESETS_MAX, "R", "link: resets (2)"},
-        {"window", ARG_NUMBER, &window, 1, 8, "W", "link: frames on their way (2)"},
-        {"mutant", ARG_TEXT, &mutant_name, 0, 0, "NAME", "with a rule broken (see sim mutants)"},
+        {"resets", ARG_NUMBER, &flags.resets, 0, EXPLORE_LINK_RESETS_MAX, "R",
+         "link: resets (2); agree: of connections (0)"},
+        {"window", ARG_NUMBER, &flags.window, 1, 8, "W", "link: frames on their way (2)"},
+        {"agreements", ARG_NUMBER, &flags.agreements, 1, EXPLORE_AGREE_GROUPS_MAX, "A",
+         "agree: at the same time (1)"},
+        {"rounds", ARG_NUMBER, &flags.rounds, 1, EXPLORE_AGREE_ROUNDS_MAX, "R",
+         "agree: one after the other (1)"},
+        {"lapses", ARG_NUMBER, &flags.lapses, 0, EXPLORE_AGREE_NODES_MAX, "L",
+         "agree: leases that run out (0)"},
+        {"fanout", ARG_NUMBER, &flags.fanout, 1, 1u << MU_TREE_SHIFT_MAX, "F",
+         "agree: of the tree, a power of two; 1: a string (2)"},
+        {"rules", ARG_CHOICE, &flags.rules, 0, 0, "ours|printed",
+         "agree: as they are, or as the paper has them"},
+        {"law", ARG_TEXT, &flags.law, 0, 0, "NAME", "agree: look for a breach of this law only"},
+        {"calls-first", ARG_FLAG, &flags.calls_first, 0, 0, NULL,
+         "agree: everybody contributes before anything else happens"},
+        {"every-order", ARG_FLAG, &flags.every_order, 0, 0, NULL,
+         "agree: without the reduction of docs/spec/agree.md"},
+        {"mutant", ARG_TEXT, &flags.mutant, 0, 0, "NAME", "with a rule broken (see sim mutants)"},
         {"seconds", ARG_NUMBER, &seconds, 1, 1000000, "T", "give up after (600)"},
         {"memory-gib", ARG_NUMBER, &memory_gib, 1, 1024, "G", "for visited states (12)"},
+        {"any-trace", ARG_FLAG, &any_trace, 0, 0, NULL,
+         "the trace of the first violation found, not the shortest"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
     const struct command command = {
         "muster sim explore",
         "Every interleaving of deliveries, deadlines, crashes (also between two sends of one\n"
-        "update) and the news of crashes among a few nodes ('spread'), or of two nodes whose\n"
-        "connection breaks at any moment ('link'), on the daemon's own core.  A violation prints\n"
-        "the shortest trace on standard error, and exit is 1; giving up exits 3.",
-        "spread|link", args, sizeof args / sizeof args[0]};
+        "update) and the news of crashes among a few nodes ('spread', 'agree'), or of two nodes\n"
+        "whose connection breaks at any moment ('link'), on the daemon's own core.  A violation\n"
+        "prints the shortest trace on standard error, and exit is 1; giving up exits 3.",
+        "spread|link|agree", args, sizeof args / sizeof args[0]};
     const char *what = args_parse(&command, argc, argv);
-    bool is_spread = what != NULL && strcmp(what, "spread") == 0;
-    if (what == NULL)
-        args_fail(&command, "nothing to explore was named; there are: spread, link");
-    if (!is_spread && strcmp(what, "link") != 0)
-        args_fail(&command, "'%s' is not something to explore; there are: spread, link", what);
-    if (is_spread && crashes >= nodes)
-        args_fail(&command, "--crashes is %llu, but must be below --nodes, %llu",
-                  (unsigned long long)crashes, (unsigned long long)nodes);
-    if (is_spread && posts > nodes)
-        args_fail(&command, "--posts is %llu, but must be at most --nodes, %llu",
-                  (unsigned long long)posts, (unsigned long long)nodes);
-    const struct sim_mutant *mutant = NULL;
-    if (mutant_name != NULL && (mutant = sim_mutant_find(mutant_name)) == NULL)
-        args_fail(&command, "--mutant '%s' is unknown", mutant_name);
-    if (mutant != NULL && mutant->of_ring)
-        args_fail(&command, "--mutant '%s' breaks a rule of 'ring', which is not explored",
-                  mutant_name);
-
     struct explore_options options = {.seconds_max = seconds,
                                       .memory_bytes = memory_gib << 30,
                                       .progress = progress,
+                                      .any_trace = any_trace,
                                       .trace = stderr};
-    uint32_t broken_rules = mutant == NULL ? 0 : mutant->rule;
     struct explore_result result;
-    if (is_spread) {
-        struct explore_spread spread = {.nodes = (uint32_t)nodes,
-                                        .crashes = (uint32_t)crashes,
-                                        .posts = (uint32_t)posts,
-                                        .root_at_dead = root_at_dead,
-                                        .broken_rules = broken_rules};
-        explore_spread(&spread, &options, &result);
-    } else {
-        struct explore_link link = {.posts = (uint32_t)posts,
-                                    .resets = (uint32_t)resets,
-                                    .window = (uint32_t)window,
-                                    .broken_rules = broken_rules};
-        explore_link(&link, &options, &result);
-    }
+    run(&command, &flags, what, &options, &result);
     output_progress_end();
     if (json)
         print_json(&result);

@@ -3,6 +3,8 @@
 #include "cli/output.h"
 #include "sim/mutants.h"
 
+#include <string.h>
+
 static void print_json(const struct sim_mutant *mutant, const struct sim_mutant_result *result)
 {
     json_t *object = json_object();
@@ -37,12 +39,18 @@ int cmd_sim_mutants(int argc, char **argv)
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object for each mutant"},
     };
     const struct command command = {"muster sim mutants",
-                                    "Breaks one rule after the other and looks whether a checker "
-                                    "notices.  Exit 1 when one is missed.",
-                                    NULL, args, sizeof args / sizeof args[0]};
-    args_parse(&command, argc, argv);
+                                    "Breaks one rule after the other, of all protocols or of one, "
+                                    "and looks whether a\n"
+                                    "checker notices.  Exit 1 when one is missed.",
+                                    "spread|ring|agree", args, sizeof args / sizeof args[0]};
+    const char *only = args_parse(&command, argc, argv);
+    if (only != NULL && strcmp(only, "spread") != 0 && strcmp(only, "ring") != 0 &&
+        strcmp(only, "agree") != 0)
+        args_fail(&command, "'%s' has no mutants; there are: spread, ring, agree", only);
     int missed = 0;
     for (size_t i = 0; i < sim_mutant_count; i++) {
+        if (only != NULL && strcmp(only, sim_mutant_of_name(sim_mutants[i].of)) != 0)
+            continue;
         struct sim_mutant_result result;
         sim_mutant_try(&sim_mutants[i], &result);
         missed += result.caught ? 0 : 1;

@@ -29,7 +29,19 @@ struct muster {
     bool is_broken;
     struct muster_error broken;
     char name[MU_LOCAL_NAME_MAX];
+
+    pthread_mutex_t group_lock; /* of what follows; who has it may wait for the daemon */
+    struct muster_group *all;   /* NULL: not used yet */
 };
+
+/* Of MUSTER_ALL; NULL is fine. */
+void mu_client_group_free(struct muster_group *group);
+
+/* Until when a timeout of muster.h lasts. */
+uint64_t mu_client_deadline_ns(int64_t timeout_ns);
+
+/* Returns 0, or -1 with *error filled: in a child of the process that opened it. */
+int mu_client_check_owner(pid_t opened_by, struct muster_error *error);
 
 /* Fills *error, if there is one.  Control characters become '?', so that what came from outside
  * stays one line.  Returns -1. */

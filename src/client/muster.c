@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static uint64_t deadline_ns(int64_t timeout_ns)
+uint64_t mu_client_deadline_ns(int64_t timeout_ns)
 {
     if (timeout_ns <= MUSTER_NOW)
         return MU_CLIENT_NO_WAIT;
@@ -13,20 +13,27 @@ static uint64_t deadline_ns(int64_t timeout_ns)
     return mu_client_now_ns() + (uint64_t)timeout_ns;
 }
 
+int mu_client_check_owner(pid_t opened_by, struct muster_error *error)
+{
+    pid_t self = getpid();
+    if (self == opened_by)
+        return 0;
+    return mu_client_fail(error, MUSTER_E_FORKED,
+                          "process %d opened this handle, and this is process %d: "
+                          "open one after fork()",
+                          (int)opened_by, (int)self);
+}
+
 static int next(struct muster *m, struct muster_event *event, int64_t timeout_ns,
                 struct muster_error *error)
 {
-    pid_t self = getpid();
-    if (self != m->pid)
-        return mu_client_fail(error, MUSTER_E_FORKED,
-                              "process %d opened this handle, and this is process %d: "
-                              "open one after fork()",
-                              (int)m->pid, (int)self);
+    if (mu_client_check_owner(m->pid, error) != 0)
+        return -1;
     struct mu_client_woken woken = {false};
     int got = mu_client_take(m, &woken, event, error);
     if (got != 0)
         return got;
-    uint64_t until_ns = deadline_ns(timeout_ns);
+    uint64_t until_ns = mu_client_deadline_ns(timeout_ns);
     do {
         struct muster_error why;
         int waited = mu_client_wait(m, until_ns, &woken, &why);
@@ -62,10 +69,12 @@ void muster_close(struct muster *m)
     if (m == NULL)
         return;
     int errno_before = errno;
+    mu_client_group_free(m->all);
     /* In a child of fork() another thread may have held the lock: it is left as it is. */
     if (m->pid == getpid()) {
         say_goodbye(m);
         pthread_mutex_destroy(&m->lock);
+        pthread_mutex_destroy(&m->group_lock);
     }
     mu_client_detach(m);
     close(m->fd);

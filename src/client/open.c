@@ -156,6 +156,7 @@ static int open_handle(struct muster **m, struct muster_error *error)
         return -1;
     }
     warm_up(made);
+    pthread_mutex_init(&made->group_lock, NULL);
     pthread_mutex_init(&made->lock, NULL); /* of the default kind: cannot fail on Linux */
     *m = made;
     return 0;

@@ -25,6 +25,22 @@ const char *mu_fault_name(enum mu_fault fault)
         return "link-ack";
     case MU_FAULT_LINK_RESUME:
         return "link-resume";
+    case MU_FAULT_AGREE_GROUPS:
+        return "agree-groups";
+    case MU_FAULT_AGREE_RUNS:
+        return "agree-runs";
+    case MU_FAULT_AGREE_PEERS:
+        return "agree-peers";
+    case MU_FAULT_AGREE_MEMBERS:
+        return "agree-members";
+    case MU_FAULT_AGREE_CALL:
+        return "agree-call";
+    case MU_FAULT_AGREE_MEMBER:
+        return "agree-member";
+    case MU_FAULT_AGREE_ROUND:
+        return "agree-round";
+    case MU_FAULT_AGREE_VALUE:
+        return "agree-value";
     }
     abort();
 }
@@ -52,6 +68,23 @@ const char *mu_fault_text(enum mu_fault fault)
         return "a peer acknowledged a frame that was never sent";
     case MU_FAULT_LINK_RESUME:
         return "a peer resumes a link from a frame that was never sent or is forgotten";
+    case MU_FAULT_AGREE_GROUPS:
+        return "more groups are open than limits.groups allows";
+    case MU_FAULT_AGREE_RUNS:
+        return "a group's tree is not laid anew: its members would take more than limits.runs";
+    case MU_FAULT_AGREE_PEERS:
+        return "more peers contribute to one agreement than limits.dead lets become children";
+    case MU_FAULT_AGREE_MEMBERS:
+        return "a group's members are spans in order, below the machine's size, with this node, "
+               "and not other ones than before";
+    case MU_FAULT_AGREE_CALL:
+        return "a call comes after the group is open and its last decision was delivered, once";
+    case MU_FAULT_AGREE_MEMBER:
+        return "a message of an agreement came from one that is no member of the group";
+    case MU_FAULT_AGREE_ROUND:
+        return "a message of an agreement that cannot have begun without this node";
+    case MU_FAULT_AGREE_VALUE:
+        return "a list of the failed or the dead is in order, below the machine's size";
     }
     abort();
 }

@@ -29,6 +29,14 @@ enum mu_fault {
     MU_FAULT_LINK_GAP,       /* a frame skipped a sequence number */
     MU_FAULT_LINK_ACK,       /* a peer acknowledged what was never sent */
     MU_FAULT_LINK_RESUME,    /* a peer asked to resume from what was never sent or is forgotten */
+    MU_FAULT_AGREE_GROUPS,   /* more groups than the configuration allows */
+    MU_FAULT_AGREE_RUNS,     /* no room to lay a group's tree anew */
+    MU_FAULT_AGREE_PEERS,    /* more peers contribute to one agreement than there can be children */
+    MU_FAULT_AGREE_MEMBERS,  /* the description of a group breaks a rule, or is of another group */
+    MU_FAULT_AGREE_CALL,     /* a call before the group is open, or before the last decision */
+    MU_FAULT_AGREE_MEMBER,   /* a message of one that is no member */
+    MU_FAULT_AGREE_ROUND,    /* a message of an agreement that cannot have begun */
+    MU_FAULT_AGREE_VALUE,    /* a list of the failed or the dead is out of order or range */
 };
 
 const char *mu_fault_name(enum mu_fault fault);

@@ -92,6 +92,7 @@ static void peer_up(void *owner, mu_slot peer, uint32_t incarnation, uint64_t ha
     struct mu_daemon *daemon = owner;
     mu_tell("link to node %" PRIu32 " is up", peer);
     mu_drive_up(daemon->drive, peer, incarnation, has);
+    mu_agreements_up(daemon->agreements, peer);
     mu_daemon_settle(daemon);
 }
 
@@ -136,6 +137,47 @@ static void peer_fenced(void *owner, mu_slot by)
 static void peer_left(void *owner, mu_slot peer, uint32_t incarnation)
 {
     mu_daemon_ring_left(owner, peer, incarnation);
+}
+
+/* ---- agreements ---- */
+
+static const char *peer_agrees(void *owner, mu_slot peer, const uint8_t *bytes, size_t count)
+{
+    struct mu_daemon *daemon = owner;
+    return mu_agreements_frame(daemon->agreements, peer, bytes, count);
+}
+
+static void agree_send(void *owner, mu_slot peer, const uint8_t *bytes, size_t count)
+{
+    struct mu_daemon *daemon = owner;
+    mu_peers_say(daemon->peers, peer, bytes, count);
+}
+
+static void agree_dead(void *owner, mu_slot node)
+{
+    struct mu_daemon *daemon = owner;
+    mu_daemon_node_gone(daemon, node, 1);
+    mu_daemon_settle(daemon);
+}
+
+static void agree_fenced(void *owner, mu_slot by)
+{
+    mu_daemon_fenced_by(owner, by);
+}
+
+static void agree_fault(void *owner, enum mu_fault fault, mu_slot peer)
+{
+    struct mu_daemon *daemon = owner;
+    mu_daemon_fault(daemon, fault, peer);
+    if (peer < daemon->net.self.size && peer != daemon->net.self.from &&
+        mu_peers_cut(daemon->peers, peer, MU_CLOSE_FULL))
+        mu_drive_down(daemon->drive, peer);
+}
+
+static void on_voter(void *owner, uint32_t job, uint32_t rank, int fd)
+{
+    struct mu_daemon *daemon = owner;
+    mu_agreements_voter(daemon->agreements, job, rank, fd);
 }
 
 /* ---- who connects ---- */
@@ -202,7 +244,13 @@ static const char *job_begin(void *owner, uint32_t job, const struct mu_launch_j
 {
     struct mu_daemon *daemon = owner;
     mu_daemon_ring_ready(daemon);
-    return mu_notify_job(daemon->notify, job, spec);
+    const char *why_not = mu_notify_job(daemon->notify, job, spec);
+    if (why_not != NULL)
+        return why_not;
+    why_not = mu_agreements_job(daemon->agreements, job, spec);
+    if (why_not != NULL)
+        mu_notify_job_over(daemon->notify, job);
+    return why_not;
 }
 
 static void process_started(void *owner, uint32_t job, uint32_t rank, uint32_t pid)
@@ -276,10 +324,21 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
                                       .clients = CLIENTS_MAX,
                                       .hooks = {daemon, on_told, on_dying, mu_daemon_node,
                                                 mu_daemon_counter, mu_daemon_kill, mu_daemon_set,
-                                                mu_daemon_chaos, mu_daemon_chaos_let_go}};
+                                                mu_daemon_chaos, mu_daemon_chaos_let_go, on_voter}};
     failed = mu_notify_open(&notify, &daemon->notify);
     if (failed != 0)
         return say(text, "cannot open the socket and the board for local programs", failed);
+
+    struct mu_agreements_config agreements = {.loop = &daemon->loop,
+                                              .size = orders->size,
+                                              .self = orders->slot,
+                                              .shift = config->shift,
+                                              .hooks = {daemon, agree_send, mu_daemon_lease,
+                                                        mu_daemon_announce, agree_dead,
+                                                        agree_fenced, agree_fault, on_dying}};
+    failed = mu_agreements_open(&agreements, &daemon->agreements);
+    if (failed != 0)
+        return say(text, "cannot prepare agreements", failed);
 
     struct mu_jobs_config jobs = {
         .net = &daemon->net,
@@ -404,6 +463,7 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
                                          .up = peer_up,
                                          .down = peer_down,
                                          .frame = peer_frame,
+                                         .agree = peer_agrees,
                                          .gone = peer_gone,
                                          .fenced = peer_fenced,
                                          .left = peer_left};
@@ -437,6 +497,7 @@ static void on_all_over(void *owner)
     mu_peers_close(daemon->peers);
     mu_jobs_close(daemon->jobs);
     mu_notify_close(daemon->notify);
+    mu_agreements_close(daemon->agreements);
     int failed = mu_drive_close(daemon->drive);
     if (failed != 0)
         mu_warn("the recording is not complete: %s", strerror(failed));

@@ -9,6 +9,7 @@ struct mu_daemon;
 struct mu_daemon_config {
     const struct mu_orders *orders;
     const char *record; /* a file to be made, or NULL */
+    uint8_t shift;      /* trees of agreements have a fan-out of 2^shift */
     uint32_t journal;   /* events that are kept for clients; a power of two */
     int lifeline;       /* when it ends, the daemon ends */
     int answers;        /* where "ready" goes */

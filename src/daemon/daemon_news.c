@@ -114,6 +114,14 @@ void mu_daemon_node_declared(struct mu_daemon *daemon, uint32_t incarnation,
     report(daemon, 0, mu_notice_node(evidence->node, incarnation), daemon->net.self.from, evidence);
 }
 
+void mu_daemon_announce(void *owner, const struct mu_news *group)
+{
+    struct mu_daemon *daemon = owner;
+    struct mu_daemon_news news = {.is_post = true, .job = group->job};
+    news.length = (uint16_t)mu_news_encode(group, news.bytes);
+    give_or_keep(daemon, &news);
+}
+
 void mu_daemon_post_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns)
 {
     struct mu_news times = {.type = MU_NEWS_TIMES, .times = {period_ns, timeout_ns}};
@@ -165,6 +173,8 @@ void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_e
 {
     struct mu_daemon *daemon = owner;
     mu_notify_ended(daemon->notify, job, rank);
+    mu_agreements_ended(daemon->agreements, job, rank,
+                        !stopping && evidence->verdict != MU_VERDICT_LEFT);
     if (stopping)
         return; /* the launcher ends the job: it is news to nobody */
     if (evidence->verdict == MU_VERDICT_LEFT)
@@ -250,6 +260,9 @@ static void deliver_news(struct mu_daemon *daemon, const struct mu_notice *notic
     case MU_NEWS_TIMES:
         mu_daemon_ring_times(daemon, news.times.period_ns, news.times.timeout_ns);
         return;
+    case MU_NEWS_GROUP:
+        mu_agreements_group(daemon->agreements, &news);
+        return;
     }
     abort();
 }
@@ -280,6 +293,8 @@ void mu_daemon_deliver(void *owner, const struct mu_notice *notice)
         mu_notify_node(daemon->notify, (mu_slot)notice->id.index, now_ns,
                        age_of(daemon, notice, evidence.clock, evidence.seen_ns, now_ns),
                        notice->hops, &evidence);
+        mu_agreements_dead(daemon->agreements, (mu_slot)notice->id.index,
+                           (uint32_t)notice->id.stream);
         return;
     }
     abort();
@@ -300,6 +315,7 @@ void mu_daemon_job_over(void *owner, uint32_t job)
 {
     struct mu_daemon *daemon = owner;
     mu_notify_job_over(daemon->notify, job);
+    mu_agreements_job_over(daemon->agreements, job);
     if (daemon->left.left.rows > 0 && daemon->left.job == job)
         daemon->left.left.rows = 0; /* nobody is left to hear goodbyes */
     forget_waiting_of(daemon, job);

@@ -2,6 +2,7 @@
 #ifndef MU_DAEMON_DAEMON_PARTS_H
 #define MU_DAEMON_DAEMON_PARTS_H
 
+#include "daemon/agree.h"
 #include "daemon/daemon.h"
 #include "daemon/door.h"
 #include "daemon/drive.h"
@@ -11,7 +12,7 @@
 #include "daemon/peers.h"
 #include "wire/news.h"
 
-enum { MU_FAULT_KINDS = MU_FAULT_LINK_RESUME + 1 };
+enum { MU_FAULT_KINDS = MU_FAULT_AGREE_VALUE + 1 };
 
 /* A job that is over: what is known of its deaths can be forgotten when no copy can come any more.
  */
@@ -41,6 +42,7 @@ struct mu_daemon {
     struct mu_drive *drive;
     struct mu_notify *notify;
     struct mu_jobs *jobs;
+    struct mu_agreements *agreements;
     struct sockaddr_in *addresses;
     uv_poll_t lifeline;
     int lifeline_fd;
@@ -105,6 +107,9 @@ void mu_daemon_node_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarn
 void mu_daemon_node_declared(struct mu_daemon *daemon, uint32_t incarnation,
                              const struct mu_evidence *evidence);
 
+/* Hook of agree.h: everybody is to know this group. */
+void mu_daemon_announce(void *owner, const struct mu_news *news);
+
 /* Everybody is to beat like this. */
 void mu_daemon_post_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns);
 
@@ -137,6 +142,9 @@ void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarna
 void mu_daemon_ring_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns);
 void mu_daemon_ring_ready(struct mu_daemon *daemon);
 void mu_daemon_ring_again(uv_timer_t *timer);
+
+/* Has this node, at this moment, not been declared dead by anybody?  Hook of agree.h. */
+bool mu_daemon_lease(void *owner);
 
 /* An operator's words: NULL, or why not. */
 const char *mu_daemon_set(void *owner, uint64_t period_ns, uint64_t timeout_ns);

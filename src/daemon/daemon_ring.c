@@ -118,6 +118,15 @@ void mu_daemon_ring_stop(struct mu_daemon *daemon)
     daemon->outs = NULL;
 }
 
+bool mu_daemon_lease(void *owner)
+{
+    const struct mu_daemon *daemon = owner;
+    if (!daemon->ring_runs)
+        return false;
+    uint64_t until_ns = mu_heartbeat_lease_until_ns(daemon->heartbeat);
+    return until_ns == MU_NEVER || mu_now_ns() < until_ns;
+}
+
 /* ---- from the ring ---- */
 
 static void on_verdict(struct mu_daemon *daemon, const struct mu_detect_evidence *seen,
@@ -171,6 +180,7 @@ static void on_effect(struct mu_daemon *daemon, const struct mu_heartbeat_news *
         return;
     case MU_DETECT_LEASE:
         mu_tell(effect->held ? "others hear this node" : "nobody acknowledges this node");
+        mu_agreements_lease(daemon->agreements);
         return;
     case MU_DETECT_FAULT:
         mu_daemon_fault(daemon, effect->fault, MU_SLOT_NONE);

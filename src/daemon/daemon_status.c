@@ -39,6 +39,7 @@ static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **n
 {
     struct mu_heartbeat_counts beats;
     mu_heartbeat_counts(daemon->heartbeat, &beats);
+    struct mu_agreements_counts agreements = mu_agreements_counts(daemon->agreements);
     const struct {
         const char *name;
         uint64_t value;
@@ -57,6 +58,10 @@ static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **n
         {"notices", daemon->delivered},
         {"bad_evidence", daemon->bad_evidence},
         {"bad_news", daemon->bad_news},
+        {"agree_groups", agreements.groups},
+        {"agree_decided", agreements.decided},
+        {"agree_frames_in", agreements.received},
+        {"agree_frames_out", agreements.sent},
         {"ring_period_ns", daemon->period_ns},
         {"ring_timeout_ns", daemon->timeout_ns},
         {"ring_observes", beats.observes},

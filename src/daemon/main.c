@@ -19,7 +19,7 @@
 enum { EXIT_USAGE = 2, JOURNAL_EVENTS = 4096, JOURNAL_MAX = MU_BOARD_CAPACITY_MAX };
 
 static const char help[] =
-    "usage: musterd [--record FILE] [--journal N] [--verbose] < ORDERS\n"
+    "usage: musterd [--record FILE] [--journal N] [--fanout N] [--verbose] < ORDERS\n"
     "\n"
     "One node of a machine: starts and watches processes, and tells everybody who has died.\n"
     "'muster run' starts it, and tells it on standard input who it is (src/daemon/orders.h).\n"
@@ -27,22 +27,27 @@ static const char help[] =
     "\n"
     "  --record FILE  write what enters the protocols to a new FILE, for 'muster sim replay'\n"
     "  --journal N    keep the last N events for local programs; a power of two (4096)\n"
+    "  --fanout N     of the trees of agreements; a power of two, the same at all nodes (2)\n"
     "  --verbose      say what happens, on standard error\n"
     "  --version      print the version\n"
     "  --help         print this\n";
 
 struct flags {
     const char *record;
+    uint8_t shift;
     uint32_t journal;
     bool verbose;
 };
 
 static void parse(int argc, char **argv, struct flags *flags)
 {
-    static const struct option options[] = {
-        {"record", required_argument, NULL, 'r'}, {"journal", required_argument, NULL, 'j'},
-        {"verbose", no_argument, NULL, 'v'},      {"version", no_argument, NULL, 'V'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"record", required_argument, NULL, 'r'},
+                                            {"journal", required_argument, NULL, 'j'},
+                                            {"fanout", required_argument, NULL, 'f'},
+                                            {"verbose", no_argument, NULL, 'v'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         switch (option) {
@@ -59,6 +64,18 @@ static void parse(int argc, char **argv, struct flags *flags)
                 exit(EXIT_USAGE);
             }
             flags->journal = (uint32_t)events;
+            break;
+        }
+        case 'f': {
+            char *end;
+            unsigned long fanout = strtoul(optarg, &end, 10);
+            if (*end != '\0' || fanout < 1 || fanout > 1024 || (fanout & (fanout - 1)) != 0) {
+                fprintf(stderr, "musterd: --fanout %s is not a power of two from 1 to 1024\n",
+                        optarg);
+                exit(EXIT_USAGE);
+            }
+            for (flags->shift = 0; fanout > 1; fanout /= 2)
+                flags->shift++;
             break;
         }
         case 'v':
@@ -129,7 +146,7 @@ static void take_name(const char *name, struct in_addr listen)
 
 int main(int argc, char **argv)
 {
-    struct flags flags = {.journal = JOURNAL_EVENTS};
+    struct flags flags = {.journal = JOURNAL_EVENTS, .shift = 1};
     parse(argc, argv, &flags);
     if (isatty(STDIN_FILENO)) {
         fputs("musterd: is started by 'muster run', and takes its orders from a pipe (see 'musterd "
@@ -150,6 +167,7 @@ int main(int argc, char **argv)
     struct mu_daemon_config config = {.orders = &orders,
                                       .record = flags.record,
                                       .journal = flags.journal,
+                                      .shift = flags.shift,
                                       .lifeline = STDIN_FILENO,
                                       .answers = STDOUT_FILENO};
     struct mu_daemon *daemon = mu_daemon_open(&config, text);

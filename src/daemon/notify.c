@@ -506,7 +506,7 @@ int mu_notify_open(const struct mu_notify_config *config, struct mu_notify **not
     assert(config->clients > 0 && config->self < config->size && config->machine != 0);
     assert(config->hooks.told && config->hooks.dying && config->hooks.node &&
            config->hooks.counter && config->hooks.kill && config->hooks.set &&
-           config->hooks.chaos && config->hooks.let_go);
+           config->hooks.chaos && config->hooks.let_go && config->hooks.voter);
     struct mu_notify *made = calloc(1, sizeof *made);
     if (made == NULL)
         return ENOMEM;

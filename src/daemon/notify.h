@@ -39,6 +39,8 @@ struct mu_notify_hooks {
     const char *(*set)(void *owner, uint64_t period_ns, uint64_t timeout_ns);
     const char *(*chaos)(void *owner, const struct mu_chaos *chaos, uint64_t holder);
     void (*let_go)(void *owner, uint64_t holder);
+    /* A process of this node wants to take part in agreements: its socket is handed over. */
+    void (*voter)(void *owner, uint32_t job, uint32_t rank, int fd);
 };
 
 struct mu_notify_config {

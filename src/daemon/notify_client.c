@@ -62,17 +62,24 @@ static void leave_list(struct mu_client *client)
     notify->clients[i] = notify->clients[--notify->accepted];
 }
 
-void mu_client_close(struct mu_client *client)
+/* Its socket stays open, for whoever takes it. */
+static void let_go(struct mu_client *client)
 {
     const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
-    if (client->fd < 0)
-        return;
     if (client->holds)
         hooks->let_go(hooks->owner, client->since);
     leave_list(client);
     uv_close((uv_handle_t *)&client->poll, on_closed);
-    close(client->fd);
     client->fd = -1;
+}
+
+void mu_client_close(struct mu_client *client)
+{
+    int fd = client->fd;
+    if (fd < 0)
+        return;
+    let_go(client);
+    close(fd);
 }
 
 /* ---- one packet out ---- */
@@ -581,6 +588,12 @@ static void on_member(struct mu_client *client, const struct mu_local_hello *hel
     }
     client->rank = hello->rank;
     client->step = MU_STEP_WELCOME;
+    if (hello->role == MU_LOCAL_VOTER) {
+        const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
+        int fd = client->fd;
+        let_go(client);
+        hooks->voter(hooks->owner, hello->job, hello->rank, fd);
+    }
 }
 
 static void on_hello(struct mu_client *client, const struct mu_local_hello *hello)
@@ -593,7 +606,7 @@ static void on_hello(struct mu_client *client, const struct mu_local_hello *hell
         return;
     }
     client->role = hello->role;
-    if (hello->role == MU_LOCAL_MEMBER)
+    if (hello->role != MU_LOCAL_OPERATOR)
         on_member(client, hello);
     else
         client->step = MU_STEP_WELCOME;

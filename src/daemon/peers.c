@@ -1,5 +1,7 @@
 #include "daemon/peers.h"
 
+#include "wire/agree_frame.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,21 +146,32 @@ static void on_open(struct mu_conn *conn)
     peer->peers->hooks.up(peer->peers->hooks.owner, peer->slot, hello->incarnation, hello->has);
 }
 
+/* NULL, or what is wrong with it, in 'text' or elsewhere. */
+static const char *take_frame(struct peer *peer, const uint8_t *bytes, size_t count,
+                              char text[MU_WIRE_TEXT_MAX])
+{
+    const struct mu_peers_hooks *hooks = &peer->peers->hooks;
+    if (mu_agree_frame_is(bytes, count))
+        return hooks->agree(hooks->owner, peer->slot, bytes, count);
+    struct mu_message message;
+    struct mu_wire_result result = mu_wire_decode(bytes, count, &message);
+    if (result.error != MU_WIRE_OK)
+        return mu_wire_text(result, text, MU_WIRE_TEXT_MAX);
+    if (message.type != MU_MESSAGE_NOTICE && message.type != MU_MESSAGE_ACK)
+        return "a HELLO or a last word in the middle";
+    hooks->frame(hooks->owner, peer->slot, &message.frame);
+    return NULL;
+}
+
 static void on_frame(struct mu_conn *conn, const uint8_t *bytes, size_t count)
 {
     struct peer *peer = mu_conn_owner(conn);
-    struct mu_message message;
-    struct mu_wire_result result = mu_wire_decode(bytes, count, &message);
-    if (result.error == MU_WIRE_OK &&
-        (message.type == MU_MESSAGE_NOTICE || message.type == MU_MESSAGE_ACK)) {
-        peer->peers->hooks.frame(peer->peers->hooks.owner, peer->slot, &message.frame);
-        return;
-    }
-    peer->peers->net->bad[MU_SEAL_CLASS_MALFORMED]++;
     char text[MU_WIRE_TEXT_MAX];
-    mu_conn_refuse(conn, MU_REFUSE_FORMAT,
-                   result.error == MU_WIRE_OK ? "a HELLO or a last word in the middle"
-                                              : mu_wire_text(result, text, sizeof text));
+    const char *rule = take_frame(peer, bytes, count, text);
+    if (rule == NULL)
+        return;
+    peer->peers->net->bad[MU_SEAL_CLASS_MALFORMED]++;
+    mu_conn_refuse(conn, MU_REFUSE_FORMAT, rule);
     again_after_refusal(peer); /* first, so that the core, which wants it again, does not dial */
     set_down(peer, true);
 }
@@ -275,6 +288,23 @@ void mu_peers_send(struct mu_peers *peers, mu_slot slot, const struct mu_frame *
     struct mu_wire_result result = mu_wire_encode_frame(&writer, frame);
     assert(result.error == MU_WIRE_OK); /* the core sends nothing that breaks a rule */
     mu_conn_send(peer->conn, bytes, writer.used);
+}
+
+void mu_peers_say(struct mu_peers *peers, mu_slot slot, const uint8_t *bytes, size_t count)
+{
+    struct peer *peer = peer_of(peers, slot);
+    if (peer->up) {
+        mu_conn_send(peer->conn, bytes, count);
+        return;
+    }
+    if (peers->left || peer->over)
+        return;
+    want(peer, true);
+    bool refused = peer->again_ms > REFUSED_MS; /* it will hardly be better at once */
+    if (peer->conn == NULL && !refused) {
+        uv_timer_stop(&peer->timer);
+        dial(peer);
+    }
 }
 
 bool mu_peers_cut(struct mu_peers *peers, mu_slot slot, enum mu_close_reason reason)

@@ -23,6 +23,8 @@ struct mu_peers_hooks {
     void (*up)(void *owner, mu_slot peer, uint32_t incarnation, uint64_t has);
     void (*down)(void *owner, mu_slot peer);
     void (*frame)(void *owner, mu_slot peer, const struct mu_frame *frame);
+    /* A frame of an agreement (wire/agree_frame.h): NULL, or the rule that it breaks. */
+    const char *(*agree)(void *owner, mu_slot peer, const uint8_t *bytes, size_t count);
     /* Nobody listens where that daemon listened. */
     void (*gone)(void *owner, mu_slot peer, uint32_t incarnation);
     /* That daemon says that this one was declared dead. */
@@ -50,6 +52,10 @@ void mu_peers_member(struct mu_peers *peers, struct mu_conn *conn);
 
 /* MU_DO_SEND.  Without a connection nothing is sent: the link knows what the other side has. */
 void mu_peers_send(struct mu_peers *peers, mu_slot peer, const struct mu_frame *frame);
+
+/* A frame of an agreement.  Without a connection it is dropped, and one is made, at once: whoever
+ * waits for an agreement waits for it. */
+void mu_peers_say(struct mu_peers *peers, mu_slot peer, const uint8_t *bytes, size_t count);
 
 /* MU_DO_CLOSE.  True: a connection was up, and the caller reports it as down, since no hook will.
  */

@@ -17,6 +17,7 @@ struct level {
     uint32_t count, next;
     uint64_t cuts; /* places where the action taken last is still to be cut short */
     struct explore_action taken;
+    struct mu_fingerprint print;
 };
 
 struct search {
@@ -90,6 +91,22 @@ static bool take_next(struct search *search, struct level *level)
     return true;
 }
 
+static void note(struct explore_result *result, const char *law, const char *message)
+{
+    result->violations = 1;
+    snprintf(result->law, sizeof result->law, "%s", law);
+    snprintf(result->message, sizeof result->message, "%s", message);
+}
+
+/* Is it one of the states on the way to the present one? */
+static bool is_on_the_way(const struct search *search, const struct mu_fingerprint *print)
+{
+    for (uint64_t i = 0; i < search->depth; i++)
+        if (search->levels[i].print.a == print->a && search->levels[i].print.b == print->b)
+            return true;
+    return false;
+}
+
 /* Checks and counts the present state.  Returns true when the search goes on below it. */
 static bool meet(struct search *search)
 {
@@ -97,9 +114,7 @@ static bool meet(struct search *search)
     char message[256];
     const char *law = search->model->check(search->model, message);
     if (law != NULL) {
-        result->violations = 1;
-        snprintf(result->law, sizeof result->law, "%s", law);
-        snprintf(result->message, sizeof result->message, "%s", message);
+        note(result, law, message);
         return false;
     }
     struct mu_fingerprint print;
@@ -109,6 +124,8 @@ static bool meet(struct search *search)
     case VISITED_NEW:
         break;
     case VISITED_SEEN:
+        if (search->model->is_acyclic && is_on_the_way(search, &print))
+            note(result, "cycle", "the same state comes again");
         return false;
     case VISITED_FULL:
         search->out_of_room = true;
@@ -118,6 +135,7 @@ static bool meet(struct search *search)
         search->reached = true;
         return false;
     }
+    search->levels[search->depth].print = print;
     return true;
 }
 
@@ -174,7 +192,7 @@ static void print_trace(struct search *search)
     struct explore_model *model = search->model;
     if (to == NULL)
         return;
-    fprintf(to, "shortest trace to a broken law:\n");
+    fprintf(to, "%s to a broken law:\n", search->options->any_trace ? "a trace" : "shortest trace");
     for (uint64_t i = 0; i < search->depth; i++) {
         char text[128];
         memcpy(model->state, search->levels[i].saved, model->state_bytes);
@@ -222,10 +240,13 @@ void explore(struct explore_model *model, const struct explore_options *options,
     search_init(&search, model, options, result);
     run(&search);
     result->states = search.visited.count;
+    result->trace_length = (uint32_t)search.depth;
+    if (result->violations > 0 && options->any_trace)
+        print_trace(&search);
     result->complete = result->violations == 0 && !search.out_of_room && !search.reached;
     search_free(&search);
     memcpy(model->state, start, model->state_bytes);
-    if (result->violations > 0)
+    if (result->violations > 0 && !options->any_trace)
         find_shortest(model, options, sim_wall_s(), result);
     memcpy(model->state, start, model->state_bytes);
     free(start);

@@ -43,13 +43,17 @@ struct explore_model {
 
     void (*describe)(const struct explore_model *model, const struct explore_action *action,
                      char text[128]);
+
+    /* No state comes again on one way down: else that breaks the law "cycle". */
+    bool is_acyclic;
 };
 
 struct explore_options {
     uint64_t seconds_max;  /* 0: no limit */
     uint64_t memory_bytes; /* for the visited states */
     void (*progress)(uint64_t states, uint64_t transitions);
-    FILE *trace; /* where the shortest trace of a violation goes; NULL: nowhere */
+    bool any_trace; /* the first violation that is met will do, and not the shortest way to one */
+    FILE *trace;    /* where the shortest trace of a violation goes; NULL: nowhere */
 };
 
 struct explore_result {
@@ -60,7 +64,7 @@ struct explore_result {
     bool complete;       /* every reachable state was visited */
     char law[16];
     char message[256];
-    uint32_t trace_length; /* steps of the shortest trace to a violation */
+    uint32_t trace_length; /* steps of the trace to a violation */
     double wall_s;
     double rss_mib;
 };

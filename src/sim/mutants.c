@@ -1,38 +1,70 @@
 #include "sim/mutants.h"
 
+#include "core/agree_early.h"
 #include "core/config.h"
 #include "core/detect_ring.h"
+#include "sim/check_agree.h"
 #include "sim/check_ring.h"
 #include "sim/check_spread.h"
+#include "sim/explore_agree.h"
 #include "sim/explore_link.h"
 #include "sim/explore_spread.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const struct sim_mutant sim_mutants[] = {
-    {"no-redundant-edges", "redundant edges are never served", MU_BROKEN_NO_REDUNDANT, false},
-    {"no-duplicate-check", "every copy is delivered", MU_BROKEN_NO_DUP_CHECK, false},
-    {"no-replacement", "a dead neighbour's edge leads nowhere", MU_BROKEN_NO_REPLACE, false},
-    {"no-resend", "a replacement gets only what comes later", MU_BROKEN_NO_RESEND, false},
-    {"link-forgets", "a reconnect starts the link from nothing", MU_BROKEN_LINK_FORGETS, false},
+    {"no-redundant-edges", "redundant edges are never served", MU_BROKEN_NO_REDUNDANT, SIM_SPREAD},
+    {"no-duplicate-check", "every copy is delivered", MU_BROKEN_NO_DUP_CHECK, SIM_SPREAD},
+    {"no-replacement", "a dead neighbour's edge leads nowhere", MU_BROKEN_NO_REPLACE, SIM_SPREAD},
+    {"no-resend", "a replacement gets only what comes later", MU_BROKEN_NO_RESEND, SIM_SPREAD},
+    {"link-forgets", "a reconnect starts the link from nothing", MU_BROKEN_LINK_FORGETS,
+     SIM_SPREAD},
     {"fence-relayed", "a relayed notice is dropped because its root is dead",
-     MU_BROKEN_FENCE_RELAYED, false},
-    {"no-memory", "what is not held any more counts as news again", MU_BROKEN_NO_SEEN, false},
+     MU_BROKEN_FENCE_RELAYED, SIM_SPREAD},
+    {"no-memory", "what is not held any more counts as news again", MU_BROKEN_NO_SEEN, SIM_SPREAD},
     {"forget-early", "a notice is dropped before every edge carried it", MU_BROKEN_FORGET_EARLY,
-     false},
-    {"resume-all", "a reconnect sends again what the other side has", MU_BROKEN_RESUME_ALL, false},
-    {"no-fence", "the link to a dead node stays open", MU_BROKEN_NO_FENCE, false},
-    {"send-again", "an edge that is done is served again", MU_BROKEN_SEND_AGAIN, false},
-    {"chain", "the tree is a chain from slot to slot", MU_BROKEN_CHAIN, false},
-    {"no-lag", "an observer's own lag is not given back", MU_DETECT_BROKEN_NO_LAG, true},
-    {"sequential-mending", "one timeout after the other", MU_DETECT_BROKEN_SEQUENTIAL, true},
-    {"fence-origin", "DEAD is believed for any incarnation", MU_DETECT_BROKEN_FENCE_ORIGIN, true},
-    {"no-helpers", "a helper's answer is ignored", MU_DETECT_BROKEN_HELPERS, true},
-    {"no-lease", "the lease never runs out", MU_DETECT_BROKEN_LEASE, true},
-    {"any-nonce", "a beat counts whatever its nonce", MU_DETECT_BROKEN_NONCE, true},
-    {"no-doubt", "an observer that nobody answers accuses", MU_DETECT_BROKEN_DOUBT, true},
-    {"old-watch", "an older watch replaces a newer one", MU_DETECT_BROKEN_OLD_WATCH, true},
-    {"any-stamp", "a repeated beat counts as a new one", MU_DETECT_BROKEN_STAMP, true},
+     SIM_SPREAD},
+    {"resume-all", "a reconnect sends again what the other side has", MU_BROKEN_RESUME_ALL,
+     SIM_SPREAD},
+    {"no-fence", "the link to a dead node stays open", MU_BROKEN_NO_FENCE, SIM_SPREAD},
+    {"send-again", "an edge that is done is served again", MU_BROKEN_SEND_AGAIN, SIM_SPREAD},
+    {"chain", "the tree is a chain from slot to slot", MU_BROKEN_CHAIN, SIM_SPREAD},
+    {"no-lag", "an observer's own lag is not given back", MU_DETECT_BROKEN_NO_LAG, SIM_RING},
+    {"sequential-mending", "one timeout after the other", MU_DETECT_BROKEN_SEQUENTIAL, SIM_RING},
+    {"fence-origin", "DEAD is believed for any incarnation", MU_DETECT_BROKEN_FENCE_ORIGIN,
+     SIM_RING},
+    {"no-helpers", "a helper's answer is ignored", MU_DETECT_BROKEN_HELPERS, SIM_RING},
+    {"no-lease", "the lease never runs out", MU_DETECT_BROKEN_LEASE, SIM_RING},
+    {"any-nonce", "a beat counts whatever its nonce", MU_DETECT_BROKEN_NONCE, SIM_RING},
+    {"no-doubt", "an observer that nobody answers accuses", MU_DETECT_BROKEN_DOUBT, SIM_RING},
+    {"old-watch", "an older watch replaces a newer one", MU_DETECT_BROKEN_OLD_WATCH, SIM_RING},
+    {"any-stamp", "a repeated beat counts as a new one", MU_DETECT_BROKEN_STAMP, SIM_RING},
+    {"no-askers", "a contribution that comes late is forgotten", MU_AGREE_BROKEN_ASKERS, SIM_AGREE},
+    {"deaf-root", "a new root takes no decision from its children", MU_AGREE_BROKEN_DEAF_ROOT,
+     SIM_AGREE},
+    {"no-discard", "messages of the dead count", MU_AGREE_BROKEN_DISCARD, SIM_AGREE},
+    {"no-discard-told", "messages of those count of whose death an ASK told",
+     MU_AGREE_BROKEN_DISCARD_TOLD, SIM_AGREE},
+    {"no-path", "an ASK tells only of the dead before its sender", MU_AGREE_BROKEN_PATH, SIM_AGREE},
+    {"parent-after", "the parent is compared after it was marked dead", MU_AGREE_BROKEN_PARENT,
+     SIM_AGREE},
+    {"decide-again", "a parent's death counts after the decision, too", MU_AGREE_BROKEN_AGAIN,
+     SIM_AGREE},
+    {"early-decision", "nobody waits for its children", MU_AGREE_BROKEN_CHILDREN, SIM_AGREE},
+    {"no-orphans", "the root does not ask a dead child's children", MU_AGREE_BROKEN_ORPHANS,
+     SIM_AGREE},
+    {"early-collect", "a result is forgotten when the next agreement begins",
+     MU_AGREE_BROKEN_COLLECT, SIM_AGREE},
+    {"failed-grows", "a contribution said again has the latest deaths", MU_AGREE_BROKEN_GROWS,
+     SIM_AGREE},
+    {"failed-frozen", "the failed are those known at the call", MU_AGREE_BROKEN_FROZEN, SIM_AGREE},
+    {"lease-ignored", "a node without lease sends and decides", MU_AGREE_BROKEN_LEASE, SIM_AGREE},
+    {"no-resume", "nothing is said again on a new connection", MU_AGREE_BROKEN_RESUME, SIM_AGREE},
+    {"own-error", "an error by what the node knows, not by the decision", MU_AGREE_BROKEN_ERROR,
+     SIM_AGREE},
+    {"own-tree", "the tree is laid anew by what the node knows", MU_AGREE_BROKEN_REBALANCE,
+     SIM_AGREE},
 };
 
 const size_t sim_mutant_count = sizeof sim_mutants / sizeof sim_mutants[0];
@@ -57,26 +89,49 @@ static void note_explore(const struct explore_result *found, const char *by,
     result->trace_length = found->trace_length;
 }
 
+const char *sim_mutant_of_name(enum sim_mutant_of of)
+{
+    switch (of) {
+    case SIM_SPREAD:
+        return "spread";
+    case SIM_RING:
+        return "ring";
+    case SIM_AGREE:
+        return "agree";
+    }
+    abort();
+}
+
 /* Random worlds, until one of them shows it. */
 static void try_worlds(const struct sim_mutant *mutant, uint64_t seeds,
                        struct sim_mutant_result *result)
 {
+    static void (*const checks[])(const struct sim_check *, bool, struct sim_check_result *) = {
+        [SIM_SPREAD] = sim_check_spread,
+        [SIM_RING] = sim_check_ring,
+        [SIM_AGREE] = sim_check_agree,
+    };
+    static const char *const names[] = {
+        [SIM_SPREAD] = "check spread",
+        [SIM_RING] = "check ring",
+        [SIM_AGREE] = "check agree",
+    };
     struct sim_check check = {.nodes_first = 2,
                               .nodes_last = 64,
                               .seeds_first = 1,
                               .seeds_last = seeds,
                               .broken_rules = mutant->rule};
     struct sim_check_result seen;
-    (mutant->of_ring ? sim_check_ring : sim_check_spread)(&check, true, &seen);
+    checks[mutant->of](&check, true, &seen);
     result->caught = seen.violations > 0;
-    result->by = mutant->of_ring ? "check ring" : "check spread";
+    result->by = names[mutant->of];
     result->seed = seen.seed;
     result->nodes = seen.nodes;
     memcpy(result->law, seen.law, sizeof result->law);
     memcpy(result->message, seen.message, sizeof result->message);
 }
 
-static void try_explorers(const struct sim_mutant *mutant, struct sim_mutant_result *result)
+static void explore_spreads(const struct sim_mutant *mutant, struct sim_mutant_result *result)
 {
     struct explore_options options = {.seconds_max = 20, .memory_bytes = 1ull << 30};
     struct explore_result found;
@@ -94,11 +149,38 @@ static void try_explorers(const struct sim_mutant *mutant, struct sim_mutant_res
     }
 }
 
+/* From the smallest group on: the trace is short, and so is the time. */
+static void explore_agrees(const struct sim_mutant *mutant, struct sim_mutant_result *result)
+{
+    static const struct explore_agree tries[] = {
+        {.nodes = 2, .crashes = 1, .agreements = 1, .rounds = 1, .shift = 1},
+        {.nodes = 3, .crashes = 1, .agreements = 1, .rounds = 1, .shift = 1},
+        {.nodes = 2, .lapses = 1, .agreements = 1, .rounds = 1, .shift = 1},
+        {.nodes = 2, .resets = 1, .agreements = 1, .rounds = 1, .shift = 1},
+        {.nodes = 4, .crashes = 2, .agreements = 1, .rounds = 1, .shift = 1},
+        {.nodes = 3, .crashes = 1, .agreements = 1, .rounds = 2, .shift = 1},
+        {.nodes = 4, .crashes = 2, .agreements = 1, .rounds = 2, .shift = 1},
+        {.nodes = 6, .crashes = 2, .agreements = 1, .rounds = 1, .shift = 1, .calls_first = true},
+    };
+    struct explore_options options = {.seconds_max = 300, .memory_bytes = 4ull << 30};
+    for (size_t i = 0; !result->caught && i < sizeof tries / sizeof tries[0]; i++) {
+        struct explore_agree agree = tries[i];
+        struct explore_result found;
+        agree.broken_rules = mutant->rule;
+        options.any_trace = agree.nodes > 4; /* the shortest takes long there */
+        explore_agree(&agree, &options, &found);
+        result->nodes = agree.nodes;
+        note_explore(&found, "explore agree", result);
+    }
+}
+
 void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *result)
 {
     memset(result, 0, sizeof *result);
-    if (!mutant->of_ring)
-        try_explorers(mutant, result);
+    if (mutant->of == SIM_SPREAD)
+        explore_spreads(mutant, result);
+    else if (mutant->of == SIM_AGREE)
+        explore_agrees(mutant, result);
     if (!result->caught)
         try_worlds(mutant, 5000, result);
 }

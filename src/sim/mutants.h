@@ -6,11 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Whose rule is broken. */
+enum sim_mutant_of {
+    SIM_SPREAD, /* and of the link */
+    SIM_RING,
+    SIM_AGREE,
+};
+
 struct sim_mutant {
     const char *name;  /* as on the command line */
     const char *about; /* what is broken */
-    uint32_t rule;     /* enum mu_broken_rule; of the ring: enum mu_detect_broken */
-    bool of_ring;
+    uint32_t rule;     /* enum mu_broken_rule, mu_detect_broken or mu_agree_broken */
+    enum sim_mutant_of of;
 };
 
 extern const struct sim_mutant sim_mutants[];
@@ -19,9 +26,12 @@ extern const size_t sim_mutant_count;
 /* NULL when there is none of that name. */
 const struct sim_mutant *sim_mutant_find(const char *name);
 
+/* "spread", "ring", "agree". */
+const char *sim_mutant_of_name(enum sim_mutant_of of);
+
 struct sim_mutant_result {
     bool caught;
-    const char *by; /* "check spread", "explore spread", "explore link", "check ring" */
+    const char *by; /* "check spread", "explore spread", "explore link", "check ring", ... */
     char law[16];
     char message[256];
     uint64_t seed; /* of check; 0 for explore */

@@ -23,11 +23,12 @@ static const char *hello_error(const struct mu_local_hello *hello)
 {
     switch (hello->role) {
     case MU_LOCAL_MEMBER:
+    case MU_LOCAL_VOTER:
         return NULL;
     case MU_LOCAL_OPERATOR:
         return hello->job == 0 && hello->rank == 0 ? NULL : "an operator has no job and no rank";
     }
-    return "a role is 1 (member) or 2 (operator)";
+    return "a role is 1 (member), 2 (operator) or 3 (voter)";
 }
 
 static const char *welcome_error(const struct mu_local_welcome *welcome)

@@ -48,6 +48,7 @@ enum mu_local_type {
 enum mu_local_role {
     MU_LOCAL_MEMBER = 1, /* a process of a job: after WELCOME it hears of its job and of nodes */
     MU_LOCAL_OPERATOR,   /* asks, and hears only what it asks for */
+    MU_LOCAL_VOTER,      /* a process of a job, for agreements of one group: wire/ballot.h */
 };
 
 /* Why not.  The text says it to people; this is for programs, which may meet others, too. */

@@ -38,6 +38,15 @@ size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MA
         mu_write_u64(&writer, news->times.period_ns);
         mu_write_u64(&writer, news->times.timeout_ns);
         break;
+    case MU_NEWS_GROUP:
+        assert(news->group.rows <= MU_NEWS_ROWS_MAX);
+        mu_write_u32(&writer, news->group.instance);
+        mu_write_u8(&writer, (uint8_t)news->group.rows);
+        for (uint32_t i = 0; i < news->group.rows; i++) {
+            mu_write_u32(&writer, news->group.row[i].first);
+            mu_write_u32(&writer, news->group.row[i].count);
+        }
+        break;
     }
     assert(!writer.full);
     return writer.used;
@@ -57,6 +66,24 @@ static bool read_left(struct mu_reader *reader, struct mu_news *news)
             return false;
         news->left.row[i].first = first;
         news->left.row[i].count = count;
+    }
+    return true;
+}
+
+static bool read_group(struct mu_reader *reader, struct mu_news *news)
+{
+    uint32_t end = 0; /* of the row before */
+    news->group.instance = mu_read_u32(reader);
+    news->group.rows = mu_read_u8(reader);
+    if (news->group.rows > MU_NEWS_ROWS_MAX)
+        return false;
+    for (uint32_t i = 0; i < news->group.rows; i++) {
+        uint32_t first = mu_read_u32(reader), count = mu_read_u32(reader);
+        if (count < 1 || first >= RANKS_MAX || count > RANKS_MAX - first || (i > 0 && first <= end))
+            return false;
+        news->group.row[i].first = first;
+        news->group.row[i].count = count;
+        end = first + count;
     }
     return true;
 }
@@ -82,6 +109,9 @@ bool mu_news_decode(const uint8_t *bytes, size_t count, struct mu_news *news)
         news->times.timeout_ns = mu_read_u64(&reader);
         good = news->job == 0 &&
                mu_detect_times_error(news->times.period_ns, news->times.timeout_ns) == NULL;
+        break;
+    case MU_NEWS_GROUP:
+        good = read_group(&reader, news);
         break;
     }
     return good && !reader.bad && mu_reader_left(&reader) == 0;

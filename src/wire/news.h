@@ -10,6 +10,7 @@ enum mu_news_type {
     MU_NEWS_LEFT = 1,  /* these processes of a job ended with exit code 0 */
     MU_NEWS_KILL = 2,  /* an operator wants a job to end */
     MU_NEWS_TIMES = 3, /* an operator wants other heartbeats; job 0 */
+    MU_NEWS_GROUP = 4, /* processes of a job agree, as a group that not all may know yet */
 };
 
 /* As many rows as fit into a payload of the default length. */
@@ -31,6 +32,13 @@ struct mu_news {
         struct {
             uint8_t signal; /* 1 .. 64 */
         } kill;
+        struct {
+            uint32_t instance; /* groups of the same members are told apart by it */
+            uint32_t rows;     /* 0: all of the job */
+            struct {
+                uint32_t first, count; /* ranks; count at least 1 */
+            } row[MU_NEWS_ROWS_MAX];   /* in order, with gaps between them */
+        } group;
         struct {
             uint64_t period_ns, timeout_ns; /* that pass mu_detect_times_error() */
         } times;

@@ -3,6 +3,7 @@
  *
  *     gcc -Isrc tests/fuzz/make_corpus.c src/wire/[a-z]*.c src/core/[a-z]*.c -o build/make_corpus
  *     build/make_corpus tests/fuzz/corpus */
+#include "../unit/test_ballot_random.h"
 #include "../unit/test_beat_random.h"
 #include "../unit/test_launch_random.h"
 #include "../unit/test_local_random.h"
@@ -10,6 +11,7 @@
 #include "../unit/test_wire_random.h"
 
 #include "core/node.h"
+#include "wire/agree.h"
 #include "wire/board.h"
 #include "wire/record.h"
 
@@ -51,15 +53,66 @@ static void make_frame(int number)
     save("frame", number, &writer);
 }
 
+static void make_ballot(int number)
+{
+    struct random r = {.state = (uint64_t)number, .small = number % 2 == 0};
+    struct mu_ballot ballot = random_ballot(&r);
+    struct mu_writer writer;
+    mu_writer_init(&writer, buffer, sizeof buffer);
+    writer.used = mu_ballot_encode(&ballot, buffer);
+    save("ballot", number, &writer);
+}
+
 /* News of each type. */
 static void make_news(int number)
 {
     struct random r = {.state = (uint64_t)number, .slots = MU_SIZE_MAX, .small = number % 2 == 0};
-    struct mu_news news = random_news(&r, (enum mu_news_type)(1 + number % MU_NEWS_TIMES));
+    struct mu_news news = random_news(&r, (enum mu_news_type)(1 + number % MU_NEWS_GROUP));
     struct mu_writer writer;
     mu_writer_init(&writer, buffer, sizeof buffer);
     writer.used = mu_news_encode(&news, buffer);
     save("news", number, &writer);
+}
+
+/* A node of eight opens a group and contributes; then messages of its neighbours in the tree, as
+ * fuzz_agree.c takes them apart.  Or one message alone. */
+static void make_agree(int number)
+{
+    struct random r = {.state = (uint64_t)number};
+    struct mu_writer writer;
+    mu_writer_init(&writer, buffer, sizeof buffer);
+    bool alone = number % 4 == 0;
+    const uint8_t begin[] = {MU_AGREE_OPEN - 1, 1, 0, MU_AGREE_CALL - 1, 1, 7};
+    if (!alone)
+        mu_write_bytes(&writer, begin, sizeof begin);
+    for (int i = 0; i < (alone ? 1 : 6); i++) {
+        struct mu_failed failed[] = {{.node = 2, .acked = 1, .process = MU_FAILED_NODE},
+                                     {.node = 3, .process = (uint32_t)random_below(&r, 999)}};
+        struct mu_dead_entry dead[] = {{0, 1}, {2, 1}, {(mu_slot)random_below(&r, 4) + 3, 1}};
+        struct mu_agree_message message = {.type = (uint8_t)(1 + random_below(&r, 3)),
+                                           .group = 1,
+                                           .round = 1 + random_below(&r, 2)};
+        if (message.type == MU_AGREE_ASK) {
+            message.dead = dead;
+            message.dead_count = (uint32_t)random_below(&r, 4);
+        } else {
+            message.value.bits = random_u64(&r);
+            message.value.failed = failed;
+            message.value.failed_count = (uint32_t)random_below(&r, 3);
+        }
+        uint8_t bytes[256];
+        struct mu_writer inner;
+        mu_writer_init(&inner, bytes, sizeof bytes);
+        mu_agree_encode(&inner, &message);
+        static const uint8_t neighbours[] = {0, 3, 4};
+        if (!alone) {
+            mu_write_u8(&writer, MU_AGREE_RECV - 1);
+            mu_write_u8(&writer, neighbours[random_below(&r, 3)]);
+            mu_write_u8(&writer, (uint8_t)inner.used);
+        }
+        mu_write_bytes(&writer, bytes, inner.used);
+    }
+    save("agree", number, &writer);
 }
 
 /* Choices, then what they are read from. */
@@ -234,7 +287,9 @@ int main(int argc, char **argv)
     for (int number = 0; number < 24; number++) {
         make_frame(number);
         make_bytes(number);
+        make_ballot(number);
         make_news(number);
+        make_agree(number);
         make_local(number);
         make_launch(number);
         make_beat(number);

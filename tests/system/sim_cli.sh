@@ -46,7 +46,7 @@ helps() {
 }
 helps
 helps sim
-for command in spread ring check explore mutants replay; do
+for command in spread ring agree check explore mutants replay; do
     helps sim $command
     "$MUSTER" sim --help | grep -q "^  $command " || complain "sim --help does not list $command"
 done
@@ -73,10 +73,10 @@ refuses "'extra'" -- sim spread extra
 refuses "'extra'" -- sim mutants extra
 refuses "'extra'" -- sim replay one extra
 refuses "'spread'" -- sim check spread spread
-refuses "'link'" "there are: spread, ring" -- sim check link
-refuses "there are: spread, ring" -- sim check
-refuses "'nonsense'" "there are: spread, link" -- sim explore nonsense
-refuses "there are: spread, link" -- sim explore
+refuses "'link'" "there are: spread, ring, agree" -- sim check link
+refuses "there are: spread, ring, agree" -- sim check
+refuses "'nonsense'" "there are: spread, link, agree" -- sim explore nonsense
+refuses "there are: spread, link, agree" -- sim explore
 refuses "no FILE" -- sim replay
 for command in "spread --nodes" "spread --seed" "spread --kill" "spread --record" "check spread --seeds" \
     "check spread --mutant" "explore spread --crashes"; do

@@ -239,7 +239,7 @@ static void what_breaks_a_rule_is_refused(void **state)
     EXPECT_BROKEN(255);
     EXPECT_BROKEN(1);                               /* HELLO without a version */
     EXPECT_BROKEN(1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0); /* no role */
-    EXPECT_BROKEN(1, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0); /* nor this */
+    EXPECT_BROKEN(1, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0); /* nor this */
     EXPECT_BROKEN(1, 3, 2, 0, 0, 0, 1, 0, 0, 0, 0); /* an operator with a job */
     EXPECT_BROKEN(1, 3, 2, 0, 0, 0, 0, 0, 0, 0, 1); /* and with a rank */
     EXPECT_BROKEN(3, 0, 0, 0, 1, 0);                /* signal 0 */

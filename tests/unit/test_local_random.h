@@ -183,8 +183,8 @@ static inline struct mu_local_message random_local(struct random *r, enum mu_loc
     switch (type) {
     case MU_LOCAL_HELLO:
         message.hello.version = MU_LOCAL_VERSION;
-        message.hello.role = (uint8_t)(1 + random_below(r, 2));
-        if (message.hello.role == MU_LOCAL_MEMBER) {
+        message.hello.role = (uint8_t)(1 + random_below(r, MU_LOCAL_VOTER));
+        if (message.hello.role != MU_LOCAL_OPERATOR) {
             message.hello.job = (uint32_t)random_between(r, 0, UINT32_MAX);
             message.hello.rank = (uint32_t)random_between(r, 0, UINT32_MAX);
         }

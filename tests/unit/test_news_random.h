@@ -35,6 +35,15 @@ static inline struct mu_news random_news(struct random *r, enum mu_news_type typ
         news.times.period_ns = random_between(r, MU_PERIOD_NS_MIN, MU_TIMEOUT_NS_MAX / 2);
         news.times.timeout_ns = random_between(r, 2 * news.times.period_ns, MU_TIMEOUT_NS_MAX);
         break;
+    case MU_NEWS_GROUP:
+        news.group.instance = (uint32_t)random_between(r, 0, UINT32_MAX);
+        news.group.rows = (uint32_t)random_between(r, 0, MU_NEWS_ROWS_MAX);
+        for (uint32_t i = 0, at = 0; i < news.group.rows; i++) {
+            news.group.row[i].first = at + (uint32_t)random_below(r, 1000);
+            news.group.row[i].count = 1 + (uint32_t)random_below(r, 1000);
+            at = news.group.row[i].first + news.group.row[i].count + 1;
+        }
+        break;
     }
     return news;
 }

@@ -857,7 +857,8 @@ static void a_name_is_taken_once(void **state)
                   .kill = on_kill,
                   .set = on_set,
                   .chaos = on_chaos,
-                  .let_go = on_let_go},
+                  .let_go = on_let_go,
+                  .voter = on_voter},
     };
     struct mu_notify *second = NULL;
     assert_int_equal(mu_notify_open(&config, &second), EADDRINUSE);

@@ -49,6 +49,7 @@ struct world {
     uint64_t set_period_ns;
     struct mu_chaos chaos;
     uint64_t holder, let_go; /* of the fault; who is gone, plus 1 */
+    int voter;               /* a socket that was handed over; 0: none */
     uint32_t dying;          /* how often it was said, and of whom last */
     uint32_t dying_job, dying_rank;
     bool dies_at_once; /* the end of that process becomes news, within the hook */
@@ -121,6 +122,14 @@ static inline const char *on_chaos(void *owner, const struct mu_chaos *chaos, ui
     return NULL;
 }
 
+static inline void on_voter(void *owner, uint32_t job, uint32_t rank, int fd)
+{
+    struct world *world = owner;
+    (void)job;
+    (void)rank;
+    world->voter = fd;
+}
+
 static inline void on_let_go(void *owner, uint64_t holder)
 {
     struct world *world = owner;
@@ -146,7 +155,8 @@ static inline void world_open(struct world *world, uint32_t journal, uint32_t cl
                   .kill = on_kill,
                   .set = on_set,
                   .chaos = on_chaos,
-                  .let_go = on_let_go},
+                  .let_go = on_let_go,
+                  .voter = on_voter},
     };
     assert_int_equal(mu_notify_open(&config, &world->notify), 0);
 }

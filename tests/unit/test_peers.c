@@ -2,6 +2,7 @@
 #include "daemon/conn_inside.h"
 #include "daemon/door.h"
 #include "daemon/peers.h"
+#include "wire/agree_frame.h"
 #include "turn.h"
 
 #include <arpa/inet.h>
@@ -30,6 +31,8 @@ struct host {
     uint32_t fenced;
     uint32_t left[NODES];
     uint64_t last_ack;
+    uint32_t agreed[NODES];
+    uint64_t last_round;
     bool like_the_core; /* wants a link again as soon as it is down */
     bool heals;         /* ends every fault as soon as it hears something */
     uint32_t inside;    /* calls of 'frame' that have not returned */
@@ -104,6 +107,17 @@ static void left(void *owner, mu_slot peer, uint32_t incarnation)
     host->left[peer]++;
 }
 
+static const char *agree(void *owner, mu_slot peer, const uint8_t *bytes, size_t count)
+{
+    static struct mu_agree_frame_lists lists;
+    struct host *host = owner;
+    struct mu_agree_message message;
+    const char *rule = mu_agree_frame_decode(bytes, count, &message, &lists);
+    host->agreed[peer]++;
+    host->last_round = message.round;
+    return rule;
+}
+
 static void member(void *owner, struct mu_conn *conn)
 {
     struct host *host = owner;
@@ -137,8 +151,8 @@ static int begin(void **state)
     for (mu_slot slot = 0; slot < NODES; slot++)
         open_host(slot);
     for (mu_slot slot = 0; slot < NODES; slot++) {
-        const struct mu_peers_hooks hooks = {&hosts[slot], has,  up,     down,
-                                             frame,        gone, fenced, left};
+        const struct mu_peers_hooks hooks = {&hosts[slot], has,  up,     down, frame,
+                                             agree,        gone, fenced, left};
         hosts[slot].peers = mu_peers_open(&hosts[slot].net, addresses, &hooks);
         assert_non_null(hosts[slot].peers);
     }
@@ -221,6 +235,48 @@ static void a_cut_connection_comes_back(void **state)
     hosts[0].up[1] = false;
     UNTIL(linked(0, 1) && hosts[1].downs[0] >= 1);
     assert_int_equal(hosts[0].gone_count + hosts[1].gone_count, 0);
+}
+
+/* Returns how long it is. */
+static size_t make_ask(uint64_t round, uint8_t bytes[MU_WIRE_FRAME_MAX])
+{
+    const struct mu_agree_message ask = {.type = MU_AGREE_ASK, .group = 7, .round = round};
+    return mu_agree_frame_encode(&ask, bytes);
+}
+
+static void what_is_said_of_agreements_arrives_beside_notices(void **state)
+{
+    (void)state;
+    uint8_t bytes[MU_WIRE_FRAME_MAX];
+    size_t count = make_ask(5, bytes);
+    link_all();
+    mu_peers_say(hosts[2].peers, 0, bytes, count);
+    UNTIL(hosts[0].agreed[2] == 1);
+    assert_int_equal(hosts[0].last_round, 5);
+    assert_int_equal(hosts[0].frames[2], 0);
+}
+
+/* What was dropped is said again by whoever hears that it is up. */
+static void who_has_something_to_say_makes_a_connection(void **state)
+{
+    (void)state;
+    uint8_t bytes[MU_WIRE_FRAME_MAX];
+    size_t count = make_ask(5, bytes);
+    mu_peers_say(hosts[2].peers, 0, bytes, count); /* dropped */
+    UNTIL(linked(0, 2));
+    assert_int_equal(hosts[0].agreed[2], 0);
+}
+
+static void a_bad_word_of_an_agreement_cuts_the_connection(void **state)
+{
+    (void)state;
+    uint8_t bytes[MU_WIRE_FRAME_MAX];
+    size_t count = make_ask(1, bytes);
+    link_all();
+    bytes[6] = 77; /* of another version */
+    mu_peers_say(hosts[2].peers, 0, bytes, count);
+    UNTIL(hosts[0].downs[2] == 1 && linked(0, 2));
+    assert_int_equal(hosts[0].net.bad[MU_SEAL_CLASS_MALFORMED], 1);
 }
 
 static void who_dies_is_found_by_all(void **state)
@@ -531,6 +587,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_pair_has_one_connection, begin, finish),
         cmocka_unit_test_setup_teardown(a_cut_connection_comes_back, begin, finish),
+        cmocka_unit_test_setup_teardown(what_is_said_of_agreements_arrives_beside_notices, begin,
+                                        finish),
+        cmocka_unit_test_setup_teardown(who_has_something_to_say_makes_a_connection, begin, finish),
+        cmocka_unit_test_setup_teardown(a_bad_word_of_an_agreement_cuts_the_connection, begin,
+                                        finish),
         cmocka_unit_test_setup_teardown(who_dies_is_found_by_all, begin, finish),
         cmocka_unit_test_setup_teardown(who_leaves_is_not_dead, begin, finish),
         cmocka_unit_test_setup_teardown(who_was_declared_dead_is_told_so, begin, finish),

@@ -1,0 +1,101 @@
+#include "cli/args.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "sim/run_agree.h"
+
+static void progress(const struct agree_world *world)
+{
+    output_progress("%.1f million events, %.3f ms of virtual time", (double)world->events / 1e6,
+                    (double)world->queue.now_ns / 1e6);
+}
+
+static void print_json(const struct sim_run_agree *run, const struct sim_run_agree_result *result)
+{
+    char digest[33];
+    json_t *object = json_object();
+    json_object_set_new(object, "nodes", json_integer(run->nodes));
+    json_object_set_new(object, "seed", json_integer((json_int_t)run->seed));
+    json_object_set_new(object, "fanout", json_integer((json_int_t)(1ull << run->shift)));
+    json_object_set_new(object, "height", json_integer(result->height));
+    json_object_set_new(object, "survivors", json_integer(result->survivors));
+    json_object_set_new(object, "message_delay_ms", json_real(result->message_delay_ms));
+    json_object_set_new(object, "bound_ms", json_real(result->bound_ms));
+    json_object_set_new(object, "virtual_ms", json_real(result->virtual_ms));
+    json_object_set_new(object, "messages_per_node_max",
+                        json_integer(result->messages_per_node_max));
+    json_object_set_new(object, "messages", json_integer((json_int_t)result->messages));
+    json_object_set_new(object, "agree_bytes_per_node",
+                        json_integer((json_int_t)result->agree_bytes_per_node));
+    json_object_set_new(object, "state_bytes_per_node",
+                        json_integer((json_int_t)result->state_bytes_per_node));
+    json_object_set_new(object, "events", json_integer((json_int_t)result->events));
+    json_object_set_new(object, "wall_s", json_real(result->wall_s));
+    json_object_set_new(object, "rss_mib", json_real(result->rss_mib));
+    json_object_set_new(object, "digest", json_string(output_digest(digest, &result->digest)));
+    output_json(object);
+}
+
+static void print_words(const struct sim_run_agree *run, const struct sim_run_agree_result *result)
+{
+    char digest[33];
+    printf("%u nodes, seed %llu, a tree of fan-out %llu and height %u\n", run->nodes,
+           (unsigned long long)run->seed, 1ull << run->shift, result->height);
+    printf("  decided by              all %u survivors, %.3f ms after the last contribution\n",
+           result->survivors, result->virtual_ms);
+    printf("  2.2 x height x delay    %.3f ms; messages take 0.020 to %.3f ms\n", result->bound_ms,
+           result->message_delay_ms);
+    printf("  messages                %llu, at most %u by one node\n",
+           (unsigned long long)result->messages, result->messages_per_node_max);
+    printf("  state of a node         %zu bytes; %zu with the rest of the core\n",
+           result->agree_bytes_per_node, result->state_bytes_per_node);
+    printf("  this run                %llu events, %.2f s, %.0f MiB, digest %s\n",
+           (unsigned long long)result->events, result->wall_s, result->rss_mib,
+           output_digest(digest, &result->digest));
+}
+
+int cmd_sim_agree(int argc, char **argv)
+{
+    uint64_t nodes = 64, crashes = 0, seed = 1, fanout = 2;
+    bool json = false, trace = false;
+    const struct arg args[] = {
+        {"nodes", ARG_NUMBER, &nodes, 2, MU_SIZE_MAX, "N", "nodes of the machine (64)"},
+        {"crashes", ARG_NUMBER, &crashes, 0, 64, "K", "so many die meanwhile, below --nodes (0)"},
+        {"fanout", ARG_NUMBER, &fanout, 1, 1u << MU_TREE_SHIFT_MAX, "F",
+         "of the tree, a power of two (2)"},
+        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: delays, crashes (1)"},
+        {"trace", ARG_FLAG, &trace, 0, 0, NULL, "print everything that happens"},
+        {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
+    };
+    const struct command command = {
+        "muster sim agree",
+        "Every node contributes at the same time, and all decide the same: once up the tree and\n"
+        "once down.  With --crashes an oracle tells each survivor of each death 0.1 to 0.5 ms "
+        "after\n"
+        "it.  Exit 1 when a law is broken.",
+        NULL, args, sizeof args / sizeof args[0]};
+    args_parse(&command, argc, argv);
+    if (crashes >= nodes)
+        args_fail(&command, "--crashes is %llu, but must be below --nodes, %llu",
+                  (unsigned long long)crashes, (unsigned long long)nodes);
+    if ((fanout & (fanout - 1)) != 0)
+        args_fail(&command, "--fanout is %llu, but must be a power of two",
+                  (unsigned long long)fanout);
+    struct sim_run_agree run = {.nodes = (uint32_t)nodes,
+                                .crashes = (uint32_t)crashes,
+                                .seed = seed,
+                                .shift = (uint8_t)__builtin_ctzll(fanout),
+                                .trace = output_trace(trace, json),
+                                .progress = progress};
+    struct sim_run_agree_result result;
+    sim_run_agree(&run, &result);
+    output_progress_end();
+    if (json)
+        print_json(&run, &result);
+    else
+        print_words(&run, &result);
+    if (result.broken[0] != '\0') {
+        fprintf(stderr, "muster sim agree: %s is broken: %s\n", result.broken, result.message);
+        return 1;
+    }
+    return 0;
+}
