@@ -1,4 +1,5 @@
 #!/bin/bash
+# alone
 # timeout: 300
 # 'muster tune' in little time: the form of what it prints, that 'muster run' and 'muster set' take the pair it
 # recommends, and that nothing is left, also when it is interrupted or killed.  No time is judged: this machine may be
