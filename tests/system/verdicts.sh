@@ -20,7 +20,7 @@ cmp -s "$scratch/page" "$MUSTER_SOURCE/docs/verdicts.md" || {
 net_or_skip
 times=2 # so that fewer stalls of this host are long enough to matter
 if [ "$MUSTER_SANITIZED" != 0 ]; then
-    times=5 # what a sanitizer adds must not look like a fault
+    times=4 # what a sanitizer adds must not look like a fault
 else
     for library in /usr/lib/*/faketime/libfaketimeMT.so.1; do
         [ -e "$library" ] || continue
