@@ -105,7 +105,7 @@ busy() { [ "$(pgrep -c -P "$pid")" -gt 3 ]; }
 # half_way SIGNAL CONDITION: starts it with more time than it gets, waits for the condition, and sends it the signal
 half_way() {
     local signal=$1 condition=$2 pid
-    MUSTER_TEST=$tag "$MUSTER" tune --nodes 3 --load 1 --seconds 300 >out 2>err &
+    MUSTER_TEST=$tag "$MUSTER" tune --nodes 3 --load 1 --seconds 60 >out 2>err &
     pid=$!
     until_true 60 "$condition" || complain "$signal: it never came to be $condition"
     kill -"$signal" $pid
