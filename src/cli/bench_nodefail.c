@@ -210,7 +210,7 @@ static const char about[] =
     "between the failure and all_told_ms. A repetition with more than timeout - period of it, "
     "from\n"
     "the start of its daemons on, does not count: what was missed or false in it is excused, and\n"
-    "it is repeated with the same victims; at most R in all.  Exit 1 when anything is missed or\n"
+    "it is repeated with the same victims; at most 4 R in all.  Exit 1 when anything is missed or\n"
     "false, or more had to be repeated.";
 
 static enum nodefail_how how_of(const char *word)

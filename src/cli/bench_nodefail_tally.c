@@ -37,7 +37,7 @@ enum nodefail_next nodefail_tally_take(struct nodefail_tally *tally,
     if (sample->stall_ns > tally->longest_ns)
         tally->longest_ns = sample->stall_ns;
     if (sample->stall_ns > tally->limit_ns) {
-        if (tally->repeated == tally->reps)
+        if (tally->repeated == NODEFAIL_MORE * tally->reps)
             return NODEFAIL_TOO_STILL;
         tally->repeated++;
         return NODEFAIL_AGAIN;

@@ -36,7 +36,7 @@ enum nodefail_figure {
 };
 
 struct nodefail_tally {
-    size_t reps;       /* that are to count, and at most as many are repeated */
+    size_t reps;       /* that are to count, and at most NODEFAIL_MORE times as many are repeated */
     uint64_t limit_ns; /* of a stall: a repetition with a longer one does not count */
     size_t taken;      /* repetitions that count and have figures */
     double *ms[NODEFAIL_FIGURES];
@@ -44,6 +44,8 @@ struct nodefail_tally {
     size_t repeated;        /* those that do not */
     uint64_t longest_ns;    /* stall in any of them */
 };
+
+enum { NODEFAIL_MORE = 4 };
 
 enum nodefail_next {
     NODEFAIL_NEXT,      /* it counts */

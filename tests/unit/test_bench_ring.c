@@ -393,9 +393,10 @@ static void a_long_stall_excuses_everything(void **state)
 {
     (void)state;
     assert_int_equal(take(NODEFAIL_MEASURED, 1001, 3, 4), NODEFAIL_AGAIN);
-    assert_int_equal(take(NODEFAIL_BROKEN, 5000, 0, 0), NODEFAIL_AGAIN);
+    for (size_t i = 1; i < NODEFAIL_MORE * tally.reps; i++)
+        assert_int_equal(take(NODEFAIL_BROKEN, 5000, 0, 0), NODEFAIL_AGAIN);
     assert_int_equal(take(NODEFAIL_ENDED_EARLY, 7000, 0, 1), NODEFAIL_TOO_STILL);
-    assert_int_equal(tally.repeated, 2);
+    assert_int_equal(tally.repeated, NODEFAIL_MORE * tally.reps);
     assert_int_equal(tally.taken, 0);
     assert_int_equal(tally.missed + tally.wrong, 0);
     assert_int_equal(tally.longest_ns, 7000);
