@@ -118,5 +118,5 @@ half_way() {
 
 half_way TERM there
 half_way INT busy
-half_way KILL busy
+half_way KILL there
 finish
