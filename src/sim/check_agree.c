@@ -151,29 +151,12 @@ void sim_check_agree_one(const struct sim_check *check, uint64_t seed, FILE *tra
     struct agree_world world;
     agree_world_init(&world, &draw.plan);
     agree_world_run(&world, NULL);
-    result->runs++;
-    result->events += world.events;
-    result->crashes += world.size - world.living;
-    if (world.broken != NULL && result->violations++ == 0) {
-        result->nodes = world.size;
-        result->seed = seed;
-        result->step = world.broken_step;
-        snprintf(result->law, sizeof result->law, "%s", world.broken);
-        snprintf(result->message, sizeof result->message, "%s", world.message);
-    }
+    sim_check_take(result, &(struct sim_check_outcome){.seed = seed,
+                                                       .nodes = world.size,
+                                                       .events = world.events,
+                                                       .crashes = world.size - world.living,
+                                                       .broken = world.broken,
+                                                       .message = world.message,
+                                                       .step = world.broken_step});
     agree_world_free(&world);
-}
-
-void sim_check_agree(const struct sim_check *check, bool stop_at_first,
-                     struct sim_check_result *result)
-{
-    memset(result, 0, sizeof *result);
-    uint64_t runs = check->seeds_last - check->seeds_first + 1;
-    for (uint64_t seed = check->seeds_first;; seed++) {
-        sim_check_agree_one(check, seed, NULL, result);
-        if (check->progress != NULL)
-            check->progress(result->runs, runs);
-        if (seed == check->seeds_last || (stop_at_first && result->violations > 0))
-            return;
-    }
 }

@@ -1,5 +1,7 @@
 #include "sim/check_spread.h"
 
+#include "sim/world.h"
+
 #include "core/graph.h"
 
 #include <assert.h>
@@ -147,12 +149,6 @@ static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t
         draw_troubles(draw);
 }
 
-uint32_t sim_check_nodes_of(const struct sim_check *check, uint64_t seed)
-{
-    uint32_t span = check->nodes_last - check->nodes_first + 1;
-    return check->nodes_first + (uint32_t)(sim_random_hash(seed) % span);
-}
-
 void sim_check_spread_one(const struct sim_check *check, uint64_t seed, FILE *trace,
                           struct sim_check_result *result)
 {
@@ -162,29 +158,12 @@ void sim_check_spread_one(const struct sim_check *check, uint64_t seed, FILE *tr
     struct sim_world world;
     sim_world_init(&world, &draw.plan);
     sim_world_run(&world, NULL);
-    result->runs++;
-    result->events += world.events;
-    result->crashes += world.size - world.living;
-    if (world.law.broken != NULL && result->violations++ == 0) {
-        result->nodes = world.size;
-        result->seed = seed;
-        result->step = world.law.broken_step;
-        snprintf(result->law, sizeof result->law, "%s", world.law.broken);
-        snprintf(result->message, sizeof result->message, "%s", world.law.message);
-    }
+    sim_check_take(result, &(struct sim_check_outcome){.seed = seed,
+                                                       .nodes = world.size,
+                                                       .events = world.events,
+                                                       .crashes = world.size - world.living,
+                                                       .broken = world.law.broken,
+                                                       .message = world.law.message,
+                                                       .step = world.law.broken_step});
     sim_world_free(&world);
-}
-
-void sim_check_spread(const struct sim_check *check, bool stop_at_first,
-                      struct sim_check_result *result)
-{
-    memset(result, 0, sizeof *result);
-    uint64_t runs = check->seeds_last - check->seeds_first + 1;
-    for (uint64_t seed = check->seeds_first;; seed++) {
-        sim_check_spread_one(check, seed, NULL, result);
-        if (check->progress != NULL)
-            check->progress(result->runs, runs);
-        if (seed == check->seeds_last || (stop_at_first && result->violations > 0))
-            return;
-    }
 }

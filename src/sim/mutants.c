@@ -106,10 +106,10 @@ const char *sim_mutant_of_name(enum sim_mutant_of of)
 static void try_worlds(const struct sim_mutant *mutant, uint64_t seeds,
                        struct sim_mutant_result *result)
 {
-    static void (*const checks[])(const struct sim_check *, bool, struct sim_check_result *) = {
-        [SIM_SPREAD] = sim_check_spread,
-        [SIM_RING] = sim_check_ring,
-        [SIM_AGREE] = sim_check_agree,
+    static sim_check_one *const worlds[] = {
+        [SIM_SPREAD] = sim_check_spread_one,
+        [SIM_RING] = sim_check_ring_one,
+        [SIM_AGREE] = sim_check_agree_one,
     };
     static const char *const names[] = {
         [SIM_SPREAD] = "check spread",
@@ -122,7 +122,7 @@ static void try_worlds(const struct sim_mutant *mutant, uint64_t seeds,
                               .seeds_last = seeds,
                               .broken_rules = mutant->rule};
     struct sim_check_result seen;
-    checks[mutant->of](&check, true, &seen);
+    sim_check_all(&check, worlds[mutant->of], true, &seen);
     result->caught = seen.violations > 0;
     result->by = names[mutant->of];
     result->seed = seen.seed;
