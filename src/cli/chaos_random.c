@@ -295,9 +295,11 @@ static bool do_rounds(struct random_run *run)
 
 /* ---- the command ---- */
 
+/* Where no round counts, nothing was shown. */
 static bool is_failed(const struct totals *totals)
 {
-    return totals->missed + totals->duplicates + totals->wrong + totals->hung > 0;
+    return totals->missed + totals->duplicates + totals->wrong + totals->hung > 0 ||
+           totals->excused == totals->rounds;
 }
 
 static void report(const struct random_run *run, uint64_t seed, bool json)
@@ -410,8 +412,8 @@ int cmd_chaos_random(int argc, char **argv)
         "same seed gives the same schedule.\n"
         "\n"
         "Exit code 1 when somebody was not told, told twice or told what is not so, or when\n"
-        "something hung or was left.  Rounds in which this host itself stood still for too long\n"
-        "are named, and do not count.",
+        "something hung or was left, or when no round counts.  Rounds that went wrong while this\n"
+        "host itself stood still for too long are named, and do not count.",
         NULL, args, sizeof args / sizeof args[0]};
     char why[SPAN_WHY_MAX];
     uint64_t period_ns, timeout_ns;
