@@ -230,7 +230,8 @@ static const char *run_once(struct rig *rig, const struct row *row, char text[TE
     for (uint32_t i = 0; i < row->step_count; i++)
         fast_flap |= row->steps[i].act == ACT_FLAP && row->steps[i].type == STEP_DO &&
                      span_ns(rig, &row->steps[i].down) < spare_ns;
-    *excused = lag_ns > spare_ns / STALL_PART || (fast_flap && rig->worst_down_ns + lag_ns > spare_ns);
+    *excused =
+        lag_ns > spare_ns / STALL_PART || (fast_flap && rig->worst_down_ns + lag_ns > spare_ns);
     if (wrong != NULL) {
         printf("  %s: %s%s\n", row->name, wrong, *excused ? ", but this host was too slow" : "");
         printf("    (it was late by up to %.1f ms; the longest cut of a flap took %.1f ms)\n",
