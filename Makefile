@@ -30,7 +30,7 @@ test: all              ## build all trees and run every test: what CI runs
 	@$(call tree,build/asan,$(asan_options))
 	@$(call tree,build/tsan,$(tsan_options))
 	@$(call tree,build/fuzz,$(fuzz_options))
-	@ctest --test-dir build --output-on-failure -j "$$(nproc)"
+	@ctest --test-dir build --output-on-failure -j "$$(($$(nproc) + 1))" # most tests wait most of the time
 
 tidy: all              ## check what a machine can check about the source
 	@tools/tidy . build
