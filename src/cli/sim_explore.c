@@ -4,6 +4,7 @@
 #include "core/agree_early.h"
 #include "core/tree.h"
 #include "sim/explore_agree.h"
+#include "sim/explore_gather.h"
 #include "sim/explore_link.h"
 #include "sim/explore_spread.h"
 #include "sim/mutants.h"
@@ -63,12 +64,14 @@ static uint32_t shift_of(const struct command *command, uint64_t fanout)
 static enum sim_mutant_of thing_of(const struct command *command, const char *what)
 {
     if (what == NULL)
-        args_fail(command, "nothing to explore was named; there are: spread, link, agree");
+        args_fail(command, "nothing to explore was named; there are: spread, link, agree, gather");
     if (strcmp(what, "agree") == 0)
         return SIM_AGREE;
+    if (strcmp(what, "gather") == 0)
+        return SIM_GATHER;
     if (strcmp(what, "spread") != 0 && strcmp(what, "link") != 0)
-        args_fail(command, "'%s' is not something to explore; there are: spread, link, agree",
-                  what);
+        args_fail(command,
+                  "'%s' is not something to explore; there are: spread, link, agree, gather", what);
     return SIM_SPREAD;
 }
 
@@ -90,16 +93,18 @@ static uint32_t broken_rules(const struct command *command, const struct flags *
     return printed | (mutant == NULL ? 0 : mutant->rule);
 }
 
-static void check_counts(const struct command *command, const struct flags *flags, bool is_spread,
-                         bool is_agree)
+static void check_counts(const struct command *command, const struct flags *flags, const char *what)
 {
-    if ((is_spread || is_agree) && flags->crashes + flags->lapses >= flags->nodes)
+    bool is_spread = strcmp(what, "spread") == 0, is_agree = strcmp(what, "agree") == 0;
+    bool is_gather = strcmp(what, "gather") == 0;
+    if ((is_spread || is_agree || is_gather) && flags->crashes + flags->lapses >= flags->nodes)
         args_fail(command, "--crashes is %llu%s, but must be below --nodes, %llu",
                   (unsigned long long)(flags->crashes + flags->lapses),
                   flags->lapses > 0 ? " with --lapses" : "", (unsigned long long)flags->nodes);
-    if (is_agree && flags->nodes > EXPLORE_AGREE_NODES_MAX)
-        args_fail(command, "--nodes is %llu, but must be at most %d for 'agree'",
-                  (unsigned long long)flags->nodes, EXPLORE_AGREE_NODES_MAX);
+    int nodes_max = is_gather ? EXPLORE_GATHER_NODES_MAX : EXPLORE_AGREE_NODES_MAX;
+    if ((is_agree || is_gather) && flags->nodes > (uint64_t)nodes_max)
+        args_fail(command, "--nodes is %llu, but must be at most %d for '%s'",
+                  (unsigned long long)flags->nodes, nodes_max, what);
     if (is_spread && flags->posts > flags->nodes)
         args_fail(command, "--posts is %llu, but must be at most --nodes, %llu",
                   (unsigned long long)flags->posts, (unsigned long long)flags->nodes);
@@ -127,12 +132,18 @@ static void run(const struct command *command, const struct flags *flags, const 
                 const struct explore_options *options, struct explore_result *result)
 {
     enum sim_mutant_of of = thing_of(command, what);
-    bool is_agree = of == SIM_AGREE, is_spread = strcmp(what, "spread") == 0;
-    check_counts(command, flags, is_spread, is_agree);
+    check_counts(command, flags, what);
     uint32_t broken = broken_rules(command, flags, of);
-    if (is_agree) {
+    if (of == SIM_AGREE) {
         run_agree(command, flags, broken, options, result);
-    } else if (is_spread) {
+    } else if (of == SIM_GATHER) {
+        struct explore_gather gather = {.nodes = (uint32_t)flags->nodes,
+                                        .crashes = (uint32_t)flags->crashes,
+                                        .rounds = (uint32_t)flags->rounds,
+                                        .shift = shift_of(command, flags->fanout),
+                                        .broken_rules = broken};
+        explore_gather(&gather, options, result);
+    } else if (strcmp(what, "spread") == 0) {
         struct explore_spread spread = {.nodes = (uint32_t)flags->nodes,
                                         .crashes = (uint32_t)flags->crashes,
                                         .posts = (uint32_t)flags->posts,
@@ -164,9 +175,9 @@ int cmd_sim_explore(int argc, char **argv)
     bool json = false, any_trace = false;
     const struct arg args[] = {
         {"nodes", ARG_NUMBER, &flags.nodes, 2, EXPLORE_SPREAD_NODES_MAX, "N",
-         "spread, agree: nodes (3)"},
+         "spread, agree, gather: nodes (3)"},
         {"crashes", ARG_NUMBER, &flags.crashes, 0, EXPLORE_SPREAD_NODES_MAX, "K",
-         "spread, agree: crashes at the most, below --nodes (1)"},
+         "spread, agree, gather: crashes at the most, below --nodes (1)"},
         {"posts", ARG_NUMBER, &flags.posts, 0, EXPLORE_LINK_POSTS_MAX, "P",
          "spread: nodes with a payload; link: payloads a node (1)"},
         {"root-at-dead", ARG_FLAG, &flags.root_at_dead, 0, 0, NULL,
@@ -177,11 +188,11 @@ int cmd_sim_explore(int argc, char **argv)
         {"agreements", ARG_NUMBER, &flags.agreements, 1, EXPLORE_AGREE_GROUPS_MAX, "A",
          "agree: at the same time (1)"},
         {"rounds", ARG_NUMBER, &flags.rounds, 1, EXPLORE_AGREE_ROUNDS_MAX, "R",
-         "agree: one after the other (1)"},
+         "agree, gather: one after the other (1)"},
         {"lapses", ARG_NUMBER, &flags.lapses, 0, EXPLORE_AGREE_NODES_MAX, "L",
          "agree: leases that run out (0)"},
         {"fanout", ARG_NUMBER, &flags.fanout, 1, 1u << MU_TREE_SHIFT_MAX, "F",
-         "agree: of the tree, a power of two; 1: a string (2)"},
+         "agree, gather: of the tree, a power of two; 1: a string (2)"},
         {"rules", ARG_CHOICE, &flags.rules, 0, 0, "ours|printed",
          "agree: as they are, or as the paper has them"},
         {"law", ARG_TEXT, &flags.law, 0, 0, "NAME", "agree: look for a breach of this law only"},
@@ -199,10 +210,12 @@ int cmd_sim_explore(int argc, char **argv)
     const struct command command = {
         "muster sim explore",
         "Every interleaving of deliveries, deadlines, crashes (also between two sends of one\n"
-        "update) and the news of crashes among a few nodes ('spread', 'agree'), or of two nodes\n"
-        "whose connection breaks at any moment ('link'), on the daemon's own core.  A violation\n"
+        "update) and the news of crashes among a few nodes ('spread', 'agree', 'gather'), or of "
+        "two\n"
+        "nodes whose connection breaks at any moment ('link'), on the daemon's own core.  A "
+        "violation\n"
         "prints the shortest trace on standard error, and exit is 1; giving up exits 3.",
-        "spread|link|agree", args, sizeof args / sizeof args[0]};
+        "spread|link|agree|gather", args, sizeof args / sizeof args[0]};
     const char *what = args_parse(&command, argc, argv);
     struct explore_options options = {.seconds_max = seconds,
                                       .memory_bytes = memory_gib << 30,

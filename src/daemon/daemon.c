@@ -22,6 +22,7 @@ enum {
     ACK_DELAY_MS = 100, /* rings are long; half of one owed is acknowledged at once */
     REDUNDANT_WAIT_MS = 1,
     REDUNDANT_WAIT_MS_MAX = 100,
+    EXCHANGE_SHIFT = 2, /* trees of exchanges have a fan-out of 4 */
 };
 
 /* ---- hooks of the core's driver: what it wants done ---- */
@@ -231,14 +232,26 @@ static void on_member(void *owner, struct mu_conn *conn)
         mu_conn_accept(conn, 0);
         return;
     case MU_SEAL_BULK:
-    case MU_SEAL_ANY:
-        mu_conn_refuse(conn, MU_REFUSE_FORMAT, "this daemon takes no bulk");
+        mu_exchanges_member(daemon->exchanges, conn);
         return;
+    case MU_SEAL_ANY:
+        break; /* of an acceptor, until the dialler has said which */
     }
     abort();
 }
 
 /* ---- jobs and clients ---- */
+
+struct begun {
+    struct mu_daemon *daemon;
+    uint32_t job;
+};
+
+static void gone_before(void *arg, uint32_t rank, bool failed)
+{
+    const struct begun *begun = arg;
+    mu_exchanges_ended(begun->daemon->exchanges, begun->job, rank, failed);
+}
 
 static const char *job_begin(void *owner, uint32_t job, const struct mu_launch_job *spec)
 {
@@ -248,8 +261,15 @@ static const char *job_begin(void *owner, uint32_t job, const struct mu_launch_j
     if (why_not != NULL)
         return why_not;
     why_not = mu_agreements_job(daemon->agreements, job, spec);
+    if (why_not == NULL) {
+        why_not = mu_exchanges_job(daemon->exchanges, job, spec);
+        if (why_not != NULL)
+            mu_agreements_job_over(daemon->agreements, job);
+    }
     if (why_not != NULL)
         mu_notify_job_over(daemon->notify, job);
+    else
+        mu_notify_gone(daemon->notify, job, gone_before, &(struct begun){daemon, job});
     return why_not;
 }
 
@@ -269,6 +289,9 @@ static void on_told(void *owner, const struct mu_local_event *event)
 {
     struct mu_daemon *daemon = owner;
     mu_jobs_told(daemon->jobs, event);
+    if (event->subject == MU_SUBJECT_PROCESS)
+        mu_exchanges_ended(daemon->exchanges, event->job, event->rank,
+                           event->evidence.verdict != MU_VERDICT_LEFT);
 }
 
 /* ---- beginning ---- */
@@ -470,6 +493,13 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
     daemon->peers = mu_peers_open(&daemon->net, addresses, &hooks);
     if (daemon->peers == NULL)
         abort();
+    const struct mu_exchanges_config exchanges = {.net = &daemon->net,
+                                                  .addresses = addresses,
+                                                  .shift = EXCHANGE_SHIFT,
+                                                  .hooks = {daemon, NULL, peer_fenced}};
+    failed = mu_exchanges_open(&exchanges, &daemon->exchanges);
+    if (failed != 0)
+        return say(text, "cannot prepare exchanges", failed);
     mu_drive_start(daemon->drive);
     failed = mu_daemon_ring_start(daemon, addresses);
     if (failed != 0)
@@ -495,9 +525,11 @@ static void on_all_over(void *owner)
     /* Who goes alone takes its processes along, and the others are to know: no goodbye. */
     mu_peers_leave(daemon->peers, daemon->machine_ends);
     mu_peers_close(daemon->peers);
+    mu_exchanges_leave(daemon->exchanges, daemon->machine_ends);
     mu_jobs_close(daemon->jobs);
     mu_notify_close(daemon->notify);
     mu_agreements_close(daemon->agreements);
+    mu_exchanges_close(daemon->exchanges);
     int failed = mu_drive_close(daemon->drive);
     if (failed != 0)
         mu_warn("the recording is not complete: %s", strerror(failed));

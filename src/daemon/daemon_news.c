@@ -175,6 +175,8 @@ void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_e
     mu_notify_ended(daemon->notify, job, rank);
     mu_agreements_ended(daemon->agreements, job, rank,
                         !stopping && evidence->verdict != MU_VERDICT_LEFT);
+    mu_exchanges_ended(daemon->exchanges, job, rank,
+                       !stopping && evidence->verdict != MU_VERDICT_LEFT);
     if (stopping)
         return; /* the launcher ends the job: it is news to nobody */
     if (evidence->verdict == MU_VERDICT_LEFT)
@@ -295,6 +297,7 @@ void mu_daemon_deliver(void *owner, const struct mu_notice *notice)
                        notice->hops, &evidence);
         mu_agreements_dead(daemon->agreements, (mu_slot)notice->id.index,
                            (uint32_t)notice->id.stream);
+        mu_exchanges_dead(daemon->exchanges, (mu_slot)notice->id.index);
         return;
     }
     abort();
@@ -316,6 +319,7 @@ void mu_daemon_job_over(void *owner, uint32_t job)
     struct mu_daemon *daemon = owner;
     mu_notify_job_over(daemon->notify, job);
     mu_agreements_job_over(daemon->agreements, job);
+    mu_exchanges_job_over(daemon->exchanges, job);
     if (daemon->left.left.rows > 0 && daemon->left.job == job)
         daemon->left.left.rows = 0; /* nobody is left to hear goodbyes */
     forget_waiting_of(daemon, job);

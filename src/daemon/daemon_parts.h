@@ -6,6 +6,7 @@
 #include "daemon/daemon.h"
 #include "daemon/door.h"
 #include "daemon/drive.h"
+#include "daemon/exchange.h"
 #include "daemon/heartbeat.h"
 #include "daemon/jobs.h"
 #include "daemon/notify.h"
@@ -43,6 +44,7 @@ struct mu_daemon {
     struct mu_notify *notify;
     struct mu_jobs *jobs;
     struct mu_agreements *agreements;
+    struct mu_exchanges *exchanges; /* NULL before the start */
     struct sockaddr_in *addresses;
     uv_poll_t lifeline;
     int lifeline_fd;

@@ -40,6 +40,7 @@ static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **n
     struct mu_heartbeat_counts beats;
     mu_heartbeat_counts(daemon->heartbeat, &beats);
     struct mu_agreements_counts agreements = mu_agreements_counts(daemon->agreements);
+    struct mu_exchanges_counts exchanges = mu_exchanges_counts(daemon->exchanges);
     const struct {
         const char *name;
         uint64_t value;
@@ -62,6 +63,14 @@ static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **n
         {"agree_decided", agreements.decided},
         {"agree_frames_in", agreements.received},
         {"agree_frames_out", agreements.sent},
+        {"exchanges_done", exchanges.done},
+        {"exchange_questions", exchanges.asked},
+        {"exchange_dropped", exchanges.dropped},
+        {"bulk_connections", exchanges.bulk.connections},
+        {"bulk_broken", exchanges.bulk.broken},
+        {"bulk_bytes_in", exchanges.bulk.bytes_in},
+        {"bulk_bytes_out", exchanges.bulk.bytes_out},
+        {"bulk_waiting", exchanges.bulk.waiting},
         {"ring_period_ns", daemon->period_ns},
         {"ring_timeout_ns", daemon->timeout_ns},
         {"ring_observes", beats.observes},

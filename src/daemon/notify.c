@@ -296,6 +296,14 @@ const char *mu_notify_job(struct mu_notify *notify, uint32_t job, const struct m
     return NULL;
 }
 
+void mu_notify_gone(const struct mu_notify *notify, uint32_t job,
+                    void (*each)(void *arg, uint32_t rank, bool failed), void *arg)
+{
+    const struct mu_notify_job *known = mu_notify_find(notify, job);
+    for (uint32_t i = 0; known != NULL && i < known->roll.count; i++)
+        each(arg, known->roll.gone[i].index, known->roll.gone[i].proof != 0);
+}
+
 static void close_members(struct mu_notify *notify, const struct mu_notify_job *job)
 {
     char text[MU_LOCAL_TEXT_MAX + 1];

@@ -67,6 +67,10 @@ const char *mu_notify_name(const struct mu_notify *notify);
 const char *mu_notify_job(struct mu_notify *notify, uint32_t job, const struct mu_launch_job *spec);
 void mu_notify_job_over(struct mu_notify *notify, uint32_t job);
 
+/* Each process of a job that is gone, as far as known here: it failed, or it left. */
+void mu_notify_gone(const struct mu_notify *notify, uint32_t job,
+                    void (*each)(void *arg, uint32_t rank, bool failed), void *arg);
+
 /* A process of this node runs, so that a client can be recognized by what the kernel says of it:
  * its process id, or that of its group. */
 void mu_notify_started(struct mu_notify *notify, uint32_t job, uint32_t rank, uint32_t pid);

@@ -1,12 +1,14 @@
 #include "sim/mutants.h"
 
 #include "core/agree_early.h"
+#include "core/allgather.h"
 #include "core/config.h"
 #include "core/detect_ring.h"
 #include "sim/check_agree.h"
 #include "sim/check_ring.h"
 #include "sim/check_spread.h"
 #include "sim/explore_agree.h"
+#include "sim/explore_gather.h"
 #include "sim/explore_link.h"
 #include "sim/explore_spread.h"
 
@@ -65,6 +67,14 @@ const struct sim_mutant sim_mutants[] = {
      SIM_AGREE},
     {"own-tree", "the tree is laid anew by what the node knows", MU_AGREE_BROKEN_REBALANCE,
      SIM_AGREE},
+    {"no-up-again", "a new parent is sent nothing", MU_ALLGATHER_BROKEN_AGAIN, SIM_GATHER},
+    {"no-answer", "who has the result does not answer", MU_ALLGATHER_BROKEN_ANSWER, SIM_GATHER},
+    {"no-telling", "who asked early is not told the result", MU_ALLGATHER_BROKEN_ASKERS,
+     SIM_GATHER},
+    {"no-want", "a new root asks nobody for the result", MU_ALLGATHER_BROKEN_WANT, SIM_GATHER},
+    {"no-waiting", "nobody waits for the parts of others", MU_ALLGATHER_BROKEN_COVER, SIM_GATHER},
+    {"forget-result", "a result is forgotten at the next call", MU_ALLGATHER_BROKEN_FORGET,
+     SIM_GATHER},
 };
 
 const size_t sim_mutant_count = sizeof sim_mutants / sizeof sim_mutants[0];
@@ -98,6 +108,8 @@ const char *sim_mutant_of_name(enum sim_mutant_of of)
         return "ring";
     case SIM_AGREE:
         return "agree";
+    case SIM_GATHER:
+        return "gather";
     }
     abort();
 }
@@ -174,6 +186,23 @@ static void explore_agrees(const struct sim_mutant *mutant, struct sim_mutant_re
     }
 }
 
+static void explore_gathers(const struct sim_mutant *mutant, struct sim_mutant_result *result)
+{
+    struct explore_options options = {.seconds_max = 60, .memory_bytes = 1ull << 30};
+    for (uint32_t rounds = 1; !result->caught && rounds <= 2; rounds++)
+        for (uint32_t nodes = 2; !result->caught && nodes <= 4; nodes++) {
+            struct explore_gather gather = {.nodes = nodes,
+                                            .crashes = nodes - 1,
+                                            .rounds = rounds,
+                                            .shift = 1,
+                                            .broken_rules = mutant->rule};
+            struct explore_result found;
+            explore_gather(&gather, &options, &found);
+            result->nodes = nodes;
+            note_explore(&found, "explore gather", result);
+        }
+}
+
 void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *result)
 {
     memset(result, 0, sizeof *result);
@@ -181,6 +210,8 @@ void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *r
         explore_spreads(mutant, result);
     else if (mutant->of == SIM_AGREE)
         explore_agrees(mutant, result);
-    if (!result->caught)
+    else if (mutant->of == SIM_GATHER)
+        explore_gathers(mutant, result);
+    if (!result->caught && mutant->of != SIM_GATHER)
         try_worlds(mutant, 5000, result);
 }

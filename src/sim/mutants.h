@@ -11,12 +11,14 @@ enum sim_mutant_of {
     SIM_SPREAD, /* and of the link */
     SIM_RING,
     SIM_AGREE,
+    SIM_GATHER,
 };
 
 struct sim_mutant {
     const char *name;  /* as on the command line */
     const char *about; /* what is broken */
-    uint32_t rule;     /* enum mu_broken_rule, mu_detect_broken or mu_agree_broken */
+    uint32_t rule;     /* enum mu_broken_rule, mu_detect_broken, mu_agree_broken or
+                          mu_allgather_broken */
     enum sim_mutant_of of;
 };
 
@@ -26,7 +28,7 @@ extern const size_t sim_mutant_count;
 /* NULL when there is none of that name. */
 const struct sim_mutant *sim_mutant_find(const char *name);
 
-/* "spread", "ring", "agree". */
+/* "spread", "ring", "agree", "gather". */
 const char *sim_mutant_of_name(enum sim_mutant_of of);
 
 struct sim_mutant_result {
@@ -40,7 +42,7 @@ struct sim_mutant_result {
 };
 
 /* Tries the explorers first, since they give the shortest trace, then random worlds; rules of the
- * ring, in random worlds only. */
+ * ring, in random worlds only; of exchanges, by the explorer only. */
 void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *result);
 
 #endif

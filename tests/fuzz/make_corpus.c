@@ -5,6 +5,7 @@
  *     build/make_corpus tests/fuzz/corpus */
 #include "../unit/test_ballot_random.h"
 #include "../unit/test_beat_random.h"
+#include "../unit/test_exchange_random.h"
 #include "../unit/test_launch_random.h"
 #include "../unit/test_local_random.h"
 #include "../unit/test_news_random.h"
@@ -13,6 +14,7 @@
 #include "core/node.h"
 #include "wire/agree.h"
 #include "wire/board.h"
+#include "wire/bulk.h"
 #include "wire/record.h"
 
 #include <assert.h>
@@ -61,6 +63,29 @@ static void make_ballot(int number)
     mu_writer_init(&writer, buffer, sizeof buffer);
     writer.used = mu_ballot_encode(&ballot, buffer);
     save("ballot", number, &writer);
+}
+
+/* A message of an exchange, or a frame with a piece of one. */
+static void make_bulk(int number)
+{
+    uint8_t message[4096];
+    struct mu_writer writer;
+    mu_writer_init(&writer, message, sizeof message);
+    random_exchange((uint64_t)number, &writer);
+    const struct mu_bulk_frame frame = {.type = (uint8_t)(1 + number / 2 % MU_BULK_TYPE_LAST),
+                                        .sequence = (uint64_t)number + 1,
+                                        .ack = (uint64_t)number,
+                                        .total = (uint32_t)writer.used,
+                                        .bytes = message,
+                                        .count = writer.used};
+    struct mu_writer whole;
+    mu_writer_init(&whole, buffer, sizeof buffer);
+    mu_write_u8(&whole, (uint8_t)(number % 2));
+    if (number % 2 == 0)
+        mu_bulk_encode(&whole, &frame);
+    else
+        mu_write_bytes(&whole, message, writer.used);
+    save("bulk", number, &whole);
 }
 
 /* News of each type. */
@@ -288,6 +313,7 @@ int main(int argc, char **argv)
         make_frame(number);
         make_bytes(number);
         make_ballot(number);
+        make_bulk(number);
         make_news(number);
         make_agree(number);
         make_local(number);

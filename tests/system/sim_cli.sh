@@ -75,8 +75,8 @@ refuses "'extra'" -- sim replay one extra
 refuses "'spread'" -- sim check spread spread
 refuses "'link'" "there are: spread, ring, agree" -- sim check link
 refuses "there are: spread, ring, agree" -- sim check
-refuses "'nonsense'" "there are: spread, link, agree" -- sim explore nonsense
-refuses "there are: spread, link, agree" -- sim explore
+refuses "'nonsense'" "there are: spread, link, agree, gather" -- sim explore nonsense
+refuses "there are: spread, link, agree, gather" -- sim explore
 refuses "no FILE" -- sim replay
 for command in "spread --nodes" "spread --seed" "spread --kill" "spread --record" "check spread --seeds" \
     "check spread --mutant" "explore spread --crashes"; do
