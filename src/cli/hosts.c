@@ -68,6 +68,8 @@ static const char *add(struct hosts *hosts, const struct host *host, char *text)
     if (known->slots + host->slots > MU_LAUNCH_RANKS_MAX)
         return say(text, "host %s has more than %d slots", host->name, MU_LAUNCH_RANKS_MAX);
     known->slots += host->slots;
+    if (host->max_slots > 0)
+        known->max_slots = host->max_slots;
     if (host->has_address) {
         known->has_address = true;
         known->address = host->address;
@@ -116,14 +118,18 @@ static const char *read_word(struct host *host, const char *word, char *text)
         return read_slots(word + 6, &host->slots)
                    ? NULL
                    : say(text, "'%s' is not a number between 1 and %d", word, MU_LAUNCH_RANKS_MAX);
+    if (strncmp(word, "max_slots=", 10) == 0 || strncmp(word, "max-slots=", 10) == 0)
+        return read_slots(word + 10, &host->max_slots)
+                   ? NULL
+                   : say(text, "'%s' is not a number between 1 and %d", word, MU_LAUNCH_RANKS_MAX);
     if (strncmp(word, "address=", 8) == 0) {
         host->has_address = inet_pton(AF_INET, word + 8, &host->address.sin_addr) == 1;
         return host->has_address ? NULL : say(text, "'%s' is not an IPv4 address", word);
     }
-    return say(text, "'%s' is neither slots=K nor address=A", word);
+    return say(text, "'%s' is none of slots=K, max_slots=K and address=A", word);
 }
 
-/* NAME [slots=K] [address=A], or nothing.  'line' is cut up. */
+/* NAME [slots=K] [max_slots=K] [address=A], or nothing.  'line' is cut up. */
 static const char *add_line(struct hosts *hosts, char *line, char *text)
 {
     struct host host = {.slots = 1, .address = {.sin_family = AF_INET}};
@@ -155,7 +161,15 @@ static const char *read_lines(struct hosts *hosts, FILE *file, const char *path,
     }
     if (ferror(file))
         return say(text, "%s: %s", path, strerror(errno));
-    return hosts->count == 0 ? say(text, "%s: names no host", path) : NULL;
+    if (hosts->count == 0)
+        return say(text, "%s: names no host", path);
+    for (uint32_t i = 0; i < hosts->count; i++) {
+        const struct host *host = &hosts->items[i];
+        if (host->max_slots > 0 && host->max_slots < host->slots)
+            return say(text, "%s: host %s has %u slots, and max_slots %u is less", path, host->name,
+                       host->slots, host->max_slots);
+    }
+    return NULL;
 }
 
 const char *hosts_from_file(struct hosts *hosts, const char *path, char text[HOSTS_TEXT_MAX])

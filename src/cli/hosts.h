@@ -4,7 +4,7 @@
  *
  *     # a comment                   --hostfile: a host on each line
  *     h1
- *     h2 slots=4 address=10.0.0.2
+ *     h2 slots=4 max_slots=8 address=10.0.0.2
  *
  * A host that is named again has so many slots more. */
 #ifndef MU_CLI_HOSTS_H
@@ -20,6 +20,7 @@ enum {
 struct host {
     char name[MU_ORDERS_NAME_MAX + 1];
     uint32_t slots;
+    uint32_t max_slots;         /* that --oversubscribe may fill; 0: any number */
     bool has_address;           /* it was said, or hosts_resolve() found it */
     struct sockaddr_in address; /* port 0 */
 };

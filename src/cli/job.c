@@ -177,6 +177,10 @@ static bool write_orders(struct job *job, const struct job_config *config,
         .job = job->number,
         .spec = {.size = job->size,
                  .ignore_sigpipe = config->ignore_sigpipe,
+                 .binding = config->binding,
+                 .one_host = config->one_host,
+                 .report_bindings = config->report_bindings,
+                 .pmi = config->pmi,
                  .input_rank = config->input ? 0 : MU_RANK_NONE,
                  .run_count = job->run_count,
                  .runs = job->runs,
@@ -193,7 +197,7 @@ static bool write_orders(struct job *job, const struct job_config *config,
         snprintf(text, MACHINE_TEXT_MAX, "the job cannot be started: %s", error);
     } else if (writer.used > MU_LAUNCH_MESSAGE_MAX) {
         snprintf(text, MACHINE_TEXT_MAX,
-                 "arguments and environment of the job take %zu bytes, and %d is the most",
+                 "arguments, environment and map of the job take %zu bytes, and %d is the most",
                  writer.used, MU_LAUNCH_MESSAGE_MAX);
     } else if ((job->orders = malloc(writer.used)) == NULL) {
         snprintf(text, MACHINE_TEXT_MAX, "no memory for a message of %zu bytes", writer.used);

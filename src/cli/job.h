@@ -30,6 +30,8 @@ struct job_hooks {
     /* Every daemon concerned has the job (or is lost). */
     void (*connected)(void *owner);
     void (*started)(void *owner, uint32_t rank, uint32_t pid);
+    /* With report_bindings, of a process that is bound: to what, "core 1: [./B]". */
+    void (*bound)(void *owner, uint32_t rank, const char *text);
     /* Once for each rank, also when it never started.  Verdict LEFT: exit code 0.  DEAD: its daemon
      * says how, or the cause is NODE_LOST: then seen_by is MU_SLOT_NONE, and 'node_lost' came
      * before. */
@@ -76,6 +78,10 @@ struct job_config {
     bool lose_declared;
     bool input; /* rank 0 reads what job_input() is given; else /dev/null */
     bool ignore_sigpipe;
+    uint8_t binding;      /* enum mu_launch_binding */
+    bool one_host;        /* all nodes are on one host, and share its cores */
+    bool report_bindings; /* the hook 'bound' comes */
+    bool pmi;             /* processes are to find each other by PMI-1 */
     struct job_hooks hooks;
 };
 

@@ -144,6 +144,7 @@ static const char *rank_error(const struct job_host *host, const struct mu_launc
     const struct job *job = host->job;
     uint32_t rank = message->type == MU_LAUNCH_STARTED ? message->started.rank
                     : message->type == MU_LAUNCH_ENDED ? message->ended.rank
+                    : message->type == MU_LAUNCH_BOUND ? message->bound.rank
                                                        : message->data.rank;
     if (rank >= job->size || job->ranks[rank].node != host->slot)
         return "a message about a process that is not on that node";
@@ -185,6 +186,7 @@ static const char *take(struct job_host *host, const struct mu_launch_message *m
     case MU_LAUNCH_ENDED:
     case MU_LAUNCH_OUTPUT:
     case MU_LAUNCH_OUTPUT_END:
+    case MU_LAUNCH_BOUND:
         error = host->refused ? "news of a job that it refused" : rank_error(host, message);
         if (error != NULL)
             return error;
@@ -212,6 +214,10 @@ static const char *take(struct job_host *host, const struct mu_launch_message *m
     case MU_LAUNCH_INPUT_CREDIT:
         if (job->hooks.input_room != NULL)
             job->hooks.input_room(job->hooks.owner, message->credit.bytes);
+        return NULL;
+    case MU_LAUNCH_BOUND:
+        if (job->hooks.bound != NULL)
+            job->hooks.bound(job->hooks.owner, message->bound.rank, message->bound.text);
         return NULL;
     case MU_LAUNCH_TOLD:
         take_told(host, message);

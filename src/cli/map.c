@@ -42,6 +42,42 @@ uint32_t map_slots(uint32_t ranks, const uint32_t *slots, uint32_t nodes,
     return filled;
 }
 
+uint32_t map_by_node(uint32_t ranks, const uint32_t *slots, uint32_t nodes,
+                     struct mu_launch_run *runs)
+{
+    uint32_t filled = 0, rank = 0;
+    for (uint32_t round = 0; rank < ranks; round++) {
+        uint32_t before = rank;
+        for (uint32_t node = 0; node < nodes && rank < ranks; node++) {
+            if (slots[node] <= round)
+                continue;
+            if (filled > 0 && runs[filled - 1].slot == node)
+                runs[filled - 1].count++;
+            else
+                runs[filled++] = (struct mu_launch_run){.slot = node, .first = rank, .count = 1};
+            rank++;
+        }
+        assert(rank > before); /* there are no more ranks than slots */
+    }
+    return filled;
+}
+
+void map_widen(uint32_t ranks, uint32_t *slots, const uint32_t *most, uint32_t nodes)
+{
+    uint64_t sum = 0;
+    for (uint32_t node = 0; node < nodes; node++)
+        sum += slots[node];
+    while (sum < ranks) {
+        uint64_t before = sum;
+        for (uint32_t node = 0; node < nodes && sum < ranks; node++)
+            if (slots[node] < most[node]) {
+                slots[node]++;
+                sum++;
+            }
+        assert(sum > before);
+    }
+}
+
 const char *map_ranks_text(uint32_t first, uint32_t count, char text[MAP_RANKS_TEXT_MAX])
 {
     assert(count > 0);

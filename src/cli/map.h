@@ -1,5 +1,5 @@
-/* Which rank runs on which node: always in blocks, so that neighbours in rank are neighbours in
- * place. */
+/* Which rank runs on which node: in blocks, so that neighbours in rank are neighbours in place,
+ * unless somebody wants it otherwise. */
 #ifndef MU_CLI_MAP_H
 #define MU_CLI_MAP_H
 
@@ -16,6 +16,14 @@ uint32_t map_blocks(uint32_t ranks, uint32_t nodes, struct mu_launch_run *runs);
  * There are no more ranks than slots. */
 uint32_t map_slots(uint32_t ranks, const uint32_t *slots, uint32_t nodes,
                    struct mu_launch_run *runs);
+
+/* Rank after rank on the next node that has a slot left.  'runs' has room for 'ranks'. */
+uint32_t map_by_node(uint32_t ranks, const uint32_t *slots, uint32_t nodes,
+                     struct mu_launch_run *runs);
+
+/* Where there are more ranks than slots, gives each node some more in turn, up to its 'most', until
+ * there are as many.  All together have room for them. */
+void map_widen(uint32_t ranks, uint32_t *slots, const uint32_t *most, uint32_t nodes);
 
 /* Ranks as people write them: "4", "4-7". */
 enum { MAP_RANKS_TEXT_MAX = 24 };

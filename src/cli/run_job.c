@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { RANKS_TEXT_MAX = 256, SWEEP_MS = 10, SWEEPS_MAX = 200 };
@@ -151,8 +152,10 @@ static void on_told(void *owner, const struct job_told *told)
 static void on_refused(void *owner, mu_slot node, const char *text)
 {
     struct run *run = owner;
-    run_output_say(run->output, "muster: node %u (%s) cannot start the job: %s\n", node,
-                   machine_name(run->machine, node), text);
+    if (strcmp(run->refused, text) != 0)
+        run_output_say(run->output, "muster: node %u (%s) cannot start the job: %s\n", node,
+                       machine_name(run->machine, node), text);
+    snprintf(run->refused, sizeof run->refused, "%s", text);
     run_set_code(run, RUN_EXIT_OWN);
     run_stop(run, run->options.grace_ms);
 }
@@ -223,12 +226,28 @@ static void on_connected(void *owner)
     machine_forget_key(run->machine);
 }
 
+static void say_bound(struct run *run, uint32_t rank, const char *words)
+{
+    mu_slot node = job_node_of(run->job, rank);
+    run_output_say(run->output, "muster: rank %u on node %u (%s) is %s\n", rank, node,
+                   machine_name(run->machine, node), words);
+}
+
 static void on_started(void *owner, uint32_t rank, uint32_t pid)
 {
     struct run *run = owner;
     if (run->options.verbose)
         run_output_say(run->output, "muster: process %u on node %u: pid %u\n", rank,
                        job_node_of(run->job, rank), pid);
+    if (run->options.report_bindings && run->options.place.binding == MU_LAUNCH_UNBOUND)
+        say_bound(run, rank, "not bound");
+}
+
+static void on_bound(void *owner, uint32_t rank, const char *text)
+{
+    char words[MU_LAUNCH_BOUND_MAX + 16];
+    snprintf(words, sizeof words, "bound to %s", text);
+    say_bound(owner, rank, words);
 }
 
 static void on_idle(void *owner)
@@ -244,28 +263,12 @@ static void on_settled(void *owner)
     run_look_soon(owner);
 }
 
-/* By the slots of the hosts, when there are some.  Returns how many runs there are. */
-static uint32_t make_runs(const struct run *run, struct mu_launch_run **runs)
-{
-    const struct hosts *hosts = &run->options.hosts;
-    *runs = NULL;
-    if (hosts->count == 0)
-        return 0;
-    uint32_t *slots = calloc(hosts->count, sizeof *slots);
-    *runs = calloc(hosts->count, sizeof **runs);
-    if (slots == NULL || *runs == NULL)
-        abort();
-    for (uint32_t i = 0; i < hosts->count; i++)
-        slots[i] = hosts->items[i].slots;
-    uint32_t count = map_slots(run->options.ranks, slots, hosts->count, *runs);
-    free(slots);
-    return count;
-}
-
 static struct job *start(struct run *run, char text[MACHINE_TEXT_MAX])
 {
+    const struct run_options *options = &run->options;
     struct mu_launch_run *runs;
-    uint32_t run_count = make_runs(run, &runs);
+    uint32_t run_count =
+        run_place_runs(&options->place, options->ranks, options->nodes, &options->hosts, &runs);
     struct job_program *programs = calloc(run->options.program_count, sizeof *programs);
     if (programs == NULL)
         abort();
@@ -285,9 +288,15 @@ static struct job *start(struct run *run, char text[MACHINE_TEXT_MAX])
         .run_count = run_count,
         .lose_declared = true,
         .input = true,
+        .ignore_sigpipe = options->ignore_sigpipe,
+        .binding = options->place.binding,
+        .one_host = options->hosts.count == 0,
+        .report_bindings = options->report_bindings,
+        .pmi = !options->no_pmi,
         .hooks = {.owner = run,
                   .connected = on_connected,
                   .started = on_started,
+                  .bound = on_bound,
                   .ended = on_ended,
                   .node_lost = on_job_node_lost,
                   .told = on_told,

@@ -3,7 +3,6 @@
 
 #include "cli/agent.h"
 #include "cli/machine.h"
-#include "cli/map.h"
 #include "cli/span.h"
 #include "wire/launch.h"
 
@@ -28,10 +27,20 @@ static const char about[] =
     "-n, -x and --wdir of its own; ranks go on counting.\n"
     "\n"
     "Processes get this environment, -x, and MUSTER_JOB, MUSTER_RANK, MUSTER_SIZE, MUSTER_NODE,\n"
-    "MUSTER_NODES, MUSTER_LOCAL_RANK.  Rank r of n runs on node r * K / n; with hosts, the first\n"
-    "ranks fill the slots of the first host, and so on.  Rank 0 reads standard input.  Output is\n"
-    "passed on in whole lines (of one process as it comes).  A slow reader slows the processes;\n"
-    "nothing is lost.\n"
+    "MUSTER_NODES, MUSTER_LOCAL_RANK.  Rank 0 reads standard input.  Output is passed on in whole\n"
+    "lines (of one process as it comes).  A slow reader slows the processes; nothing is lost.\n"
+    "\n"
+    "Rank r of n runs on node r * K / n; with hosts, the first ranks fill the slots of the first\n"
+    "host, and so on.  --map-by slot fills the slots of a node before the next one, --map-by node\n"
+    "takes the nodes in turn.  Hosts have slots, and more processes are refused without\n"
+    "--oversubscribe; nodes on this host (--nodes) take any number, unless there is --slots.\n"
+    "\n"
+    "--bind-to core gives each process a core of its own, of those that its daemon may use.  "
+    "Nodes\n"
+    "on this host share its cores: those of node 0 get the first ones, those of node 1 the next.\n"
+    "With more processes than cores the job is refused; core:overload-allowed begins with the "
+    "first\n"
+    "core again.  Where slots are oversubscribed, processes are not bound, and that is said.\n"
     "\n"
     "A process that does not end with exit code 0 has failed, and so has a node that is lost.  "
     "What\n"
@@ -173,7 +182,7 @@ static void read_hosts(const struct command *command, struct run_options *option
                   wrong);
 }
 
-static void count_ranks(const struct command *command, struct run_options *options, uint64_t slots)
+static void count_ranks(const struct command *command, struct run_options *options)
 {
     uint64_t ranks = 0, host_slots = hosts_slots(&options->hosts);
     if (host_slots > MU_LAUNCH_RANKS_MAX)
@@ -189,14 +198,36 @@ static void count_ranks(const struct command *command, struct run_options *optio
         args_fail(command, "%" PRIu64 " processes are too many: the most is %d", ranks,
                   MU_LAUNCH_RANKS_MAX);
     options->ranks = (uint32_t)ranks;
-    if (options->hosts.count > 0 && ranks > host_slots)
-        args_fail(command, "%u processes do not fit: the hosts have %" PRIu64 " slot%s",
-                  options->ranks, host_slots, host_slots == 1 ? "" : "s");
-    if (slots > 0 && map_ranks_per_node(options->ranks, options->nodes) > slots)
-        args_fail(command,
-                  "%u processes do not fit: %u node%s with --slots %" PRIu64 " take%s %" PRIu64,
-                  options->ranks, options->nodes, options->nodes == 1 ? "" : "s", slots,
-                  options->nodes == 1 ? "s" : "", slots * options->nodes);
+    char text[RUN_PLACE_TEXT_MAX];
+    if (run_place_error(&options->place, options->ranks, options->nodes, &options->hosts, text))
+        args_fail(command, "%s", text);
+}
+
+/* Who shares a slot would share a core, too, and be slower than unbound. */
+static void leave_unbound(const struct command *command, struct run_options *options)
+{
+    struct run_place *place = &options->place;
+    if (place->binding != MU_LAUNCH_CORES ||
+        !run_place_is_oversubscribed(place, options->ranks, options->nodes, &options->hosts))
+        return;
+    place->binding = MU_LAUNCH_UNBOUND;
+    fprintf(stderr,
+            "%s: slots are oversubscribed, so processes are not bound (--bind-to "
+            "core:overload-allowed binds them)\n",
+            command->path);
+}
+
+static void read_place(const struct command *command, struct run_options *options,
+                       const char *map_by, const char *bind_to, bool oversubscribe)
+{
+    struct run_place *place = &options->place;
+    if (map_by != NULL && !run_place_map_by(place, map_by))
+        args_fail(command, "--map-by is '%s', but must be slot or node, or with :oversubscribe",
+                  map_by);
+    if (bind_to != NULL && !run_place_bind_to(place, bind_to))
+        args_fail(command, "--bind-to is '%s', but must be none, core or core:overload-allowed",
+                  bind_to);
+    place->oversubscribe |= oversubscribe;
 }
 
 void run_options_parse(struct run_options *options, int argc, char **argv)
@@ -204,19 +235,30 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
     struct front front = {0};
     uint64_t nodes = 0, slots = 0, grace_ms = 500;
     const char *on_failure = "abort", *heartbeat = NULL, *hosts = NULL, *hostfile = NULL;
+    const char *map_by = NULL, *bind_to = NULL, *sigpipe = NULL;
+    bool oversubscribe = false;
     *options = (struct run_options){0};
     const struct arg args[] = {
         {"-n|-np", ARG_NUMBER, &front.count, 1, MU_LAUNCH_RANKS_MAX, "N", N_ABOUT},
         {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "K",
          "nodes, each a daemon on this host (1)"},
-        {"--hosts|--host", ARG_TEXT, &hosts, 0, 0, "LIST",
+        {"--hosts|--host|-H", ARG_TEXT, &hosts, 0, 0, "LIST",
          "a node on each of these hosts, HOST[:SLOTS],..., with so many processes (1)"},
-        {"hostfile", ARG_TEXT, &hostfile, 0, 0, "FILE",
-         "the same, a host on each line: NAME [slots=K] [address=A]"},
+        {"--hostfile|--machinefile", ARG_TEXT, &hostfile, 0, 0, "FILE",
+         "the same, a host on each line: NAME [slots=K] [max_slots=K] [address=A]"},
         {"agent", ARG_TEXT, &options->agent, 0, 0, "COMMAND",
          "what starts a daemon there, or " AGENT_VARIABLE " (" AGENT_USUAL ")"},
         {"slots", ARG_NUMBER, &slots, 1, MU_LAUNCH_RANKS_MAX, "S",
          "at most so many processes on a node (any number)"},
+        {"map-by", ARG_TEXT, &map_by, 0, 0, "slot|node", "how ranks are dealt out, see above"},
+        {"oversubscribe", ARG_FLAG, &oversubscribe, 0, 0, NULL,
+         "more processes than slots are fine, up to max_slots"},
+        {"bind-to", ARG_TEXT, &bind_to, 0, 0, "none|core",
+         "give each process a core of its own, see above (none)"},
+        {"report-bindings", ARG_FLAG, &options->report_bindings, 0, 0, NULL,
+         "say on standard error which process is bound to what"},
+        {"no-pmi", ARG_FLAG, &options->no_pmi, 0, 0, NULL,
+         "without PMI-1 (PMI_FD, PMI_RANK, PMI_SIZE), by which programs of MPICH start"},
         {"-x", ARG_LIST, &front.env, 0, 0, "NAME[=VALUE]", X_ABOUT},
         {"wdir", ARG_TEXT, &front.directory, 0, 0, "DIR", WDIR_ABOUT},
         {"tag-output", ARG_FLAG, &options->tag_output, 0, 0, NULL,
@@ -227,6 +269,9 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
          "end the job then, with exit code 124"},
         {"on-failure", ARG_CHOICE, &on_failure, 0, 0, "abort|continue",
          "what the others do when one fails (abort)"},
+        {"sigpipe", ARG_CHOICE, &sigpipe, 0, 0, "default|ignore",
+         "how processes begin with that signal (ignore with --on-failure continue, where\n"
+         "                             a write to one that died must not kill the others)"},
         {"grace", ARG_NUMBER, &grace_ms, 0, 3600 * 1000, "MS",
          "between SIGTERM and SIGKILL when the job is ended (500)"},
         {"report", ARG_TEXT, &options->report, 0, 0, "FILE",
@@ -259,7 +304,11 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
     if (options->tag_output && options->output_dir != NULL)
         args_fail(&command,
                   "--tag-output is for the terminal, and --output-dir has a file for each");
-    count_ranks(&command, options, slots);
+    options->ignore_sigpipe = sigpipe != NULL ? strcmp(sigpipe, "ignore") == 0 : options->go_on;
+    options->place.slots = (uint32_t)slots;
+    read_place(&command, options, map_by, bind_to, oversubscribe);
+    count_ranks(&command, options);
+    leave_unbound(&command, options);
 }
 
 void run_options_free(struct run_options *options)

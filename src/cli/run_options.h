@@ -4,6 +4,7 @@
 
 #include "cli/args.h"
 #include "cli/hosts.h"
+#include "cli/run_place.h"
 
 enum {
     RUN_EXIT_OWN = 1,        /* muster's own failure */
@@ -23,6 +24,10 @@ struct run_options {
     struct hosts hosts; /* of the nodes, without addresses; none: this host */
     const char *agent;
     uint32_t ranks; /* of all programs */
+    struct run_place place;
+    bool report_bindings;
+    bool ignore_sigpipe;
+    bool no_pmi;
     struct run_program *programs;
     uint32_t program_count;
     bool tag_output;

@@ -25,10 +25,11 @@ struct run {
     bool output_given_up;
     struct run_deaths *deaths; /* as long as the job */
     FILE *report;
-    char *record_dir;     /* with hosts: its whole path */
-    uint32_t said;        /* failures that were said at once */
-    bool *nodes_said;     /* of these, nodes that were lost */
-    bool *nodes_declared; /* nodes that the ring has declared dead: stopped, or cut off */
+    char *record_dir;               /* with hosts: its whole path */
+    char refused[MACHINE_TEXT_MAX]; /* why a node did not take the job; said once for all */
+    uint32_t said;                  /* failures that were said at once */
+    bool *nodes_said;               /* of these, nodes that were lost */
+    bool *nodes_declared;           /* nodes that the ring has declared dead: stopped, or cut off */
     struct input *input;
     uint64_t input_room;
     bool input_asked, input_ended;

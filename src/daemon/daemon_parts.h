@@ -151,6 +151,11 @@ bool mu_daemon_lease(void *owner);
 /* An operator's words: NULL, or why not. */
 const char *mu_daemon_set(void *owner, uint64_t period_ns, uint64_t timeout_ns);
 
+/* ---- daemon_pmi.c: barriers of PMI-1 on several nodes; hook of jobs.h ---- */
+
+const char *mu_daemon_gather(void *owner, uint32_t job, uint32_t size, const uint8_t *bytes,
+                             size_t count);
+
 /* ---- daemon_chaos.c: faults of the network on purpose ---- */
 
 void mu_daemon_chaos_open(struct mu_daemon *daemon);

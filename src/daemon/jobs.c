@@ -153,6 +153,7 @@ static void free_parts(struct mu_jobs *jobs)
     if (jobs->stream_epoll >= 0)
         close(jobs->stream_epoll);
     free(jobs->buffer);
+    mu_cores_free(&jobs->cores);
     free(jobs);
 }
 
@@ -265,6 +266,7 @@ void mu_jobs_close(struct mu_jobs *jobs)
         jobs->first = job->next;
         mu_job_free(job);
     }
+    mu_pmi1_close(jobs->pmi1);
     if (!has_handles)
         free_parts(jobs);
 }

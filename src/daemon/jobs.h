@@ -16,6 +16,7 @@
 #include "wire/local.h"
 
 struct mu_jobs;
+struct mu_pmi1_job;
 
 struct mu_jobs_hooks {
     void *owner;
@@ -29,6 +30,9 @@ struct mu_jobs_hooks {
     /* Nothing of the job is left here: processes have ended, and the launcher said OVER or is gone.
      */
     void (*over)(void *owner, uint32_t job);
+    /* All processes of a job here meet those of other nodes, by PMI-1: see pmi1.h. */
+    const char *(*gather)(void *owner, uint32_t job, uint32_t size, const uint8_t *bytes,
+                          size_t count);
 };
 
 struct mu_jobs_config {
@@ -68,6 +72,9 @@ void mu_jobs_leave(struct mu_jobs *jobs);
  * called once, with the owner of the hooks, when no process is left (within the call, when there is
  * none).  It may call mu_jobs_close().  Not within a hook. */
 void mu_jobs_stop_all(struct mu_jobs *jobs, uint32_t grace_ms, void (*all_over)(void *owner));
+
+/* For what 'gather' leads to; NULL: the job is not here any more. */
+struct mu_pmi1_job *mu_jobs_pmi(struct mu_jobs *jobs, uint32_t job);
 
 uint32_t mu_jobs_count(const struct mu_jobs *jobs);
 uint32_t mu_jobs_processes(const struct mu_jobs *jobs); /* that run */

@@ -40,6 +40,7 @@ void mu_job_process_ended(struct mu_job_process *process, const struct mu_eviden
     if (job->left == 0)
         mu_job_tell(job);
     mu_job_output_last(process);
+    mu_job_pmi_ended(process);
     if (job->input.stream.process == process)
         mu_job_input_close(job);
     mu_jobs_soon(jobs);
@@ -59,6 +60,30 @@ static struct mu_job_process *find_process(struct mu_job *job, uint32_t rank)
     return low < job->count && job->processes[low].rank == rank ? &job->processes[low] : NULL;
 }
 
+/* One that asks for its end with an exit code of its own, and waits. */
+void mu_jobs_abort(struct mu_jobs *jobs, uint32_t number, uint32_t rank, uint8_t code)
+{
+    struct mu_job *job = mu_jobs_find(jobs, number);
+    struct mu_job_process *process = job != NULL ? find_process(job, rank) : NULL;
+    if (process == NULL || process->state == MU_JOB_ENDED)
+        return;
+    process->abort_code = code;
+    if (process->state == MU_JOB_RUNNING)
+        mu_watch_proc_signal(jobs->watch, number, rank, SIGKILL);
+    else
+        process->signals |= UINT64_C(1) << (SIGKILL - 1);
+}
+
+/* What we did on its behalf is its own end. */
+static struct mu_exit_kind kind_of(const struct mu_job_process *process,
+                                   const struct mu_exit_kind *kind)
+{
+    bool killed = kind->type == MU_EXIT_SIGNAL && kind->signal == SIGKILL;
+    return process->abort_code != 0 && killed
+               ? (struct mu_exit_kind){.type = MU_EXIT_CODE, .code = process->abort_code}
+               : *kind;
+}
+
 void mu_jobs_on_ends(uv_poll_t *poll, int status, int events)
 {
     struct mu_jobs *jobs = poll->data;
@@ -70,7 +95,8 @@ void mu_jobs_on_ends(uv_poll_t *poll, int status, int events)
         assert(job != NULL); /* it is not freed while a process of it is watched */
         struct mu_job_process *process = find_process(job, end.rank);
         assert(process != NULL);
-        struct mu_evidence evidence = mu_job_evidence(jobs, &end.kind, end.pid, end.seen_ns);
+        struct mu_exit_kind kind = kind_of(process, &end.kind);
+        struct mu_evidence evidence = mu_job_evidence(jobs, &kind, end.pid, end.seen_ns);
         mu_job_process_ended(process, &evidence);
     }
 }

@@ -1,5 +1,7 @@
 #include "daemon/jobs_env.h"
 
+#include "daemon/pmi1.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,6 +11,7 @@
 
 enum {
     OWN = 7,          /* variables */
+    OWN_OF_PMI = 3,   /* more, where it is wanted */
     NUMBER_MAX = 40,  /* bytes of one that is a number, with its name and NUL */
     SOCKET_NAME = 15, /* of "MUSTER_SOCKET=" and NUL */
 };
@@ -35,18 +38,25 @@ static bool has_name(const char *const *list, size_t count, const char *variable
     return false;
 }
 
+static size_t own_count(const struct mu_jobs_env *env)
+{
+    return OWN + (env->pmi ? OWN_OF_PMI : 0);
+}
+
 /* Writes our own variables to 'text', and where they are to 'list'. */
 static void write_own(const char **list, char *text, size_t room, const struct mu_jobs_env *env)
 {
     const struct {
         const char *name;
         uint32_t value;
-    } numbers[OWN - 1] = {
+    } numbers[OWN + OWN_OF_PMI - 1] = {
         {"MUSTER_JOB", env->job},     {"MUSTER_RANK", env->rank},
         {"MUSTER_SIZE", env->size},   {"MUSTER_NODE", env->node},
         {"MUSTER_NODES", env->nodes}, {"MUSTER_LOCAL_RANK", env->local_rank},
+        {"PMI_FD", MU_PMI1_FD},       {"PMI_RANK", env->rank},
+        {"PMI_SIZE", env->size},
     };
-    for (size_t i = 0; i < OWN; i++) {
+    for (size_t i = 0; i < own_count(env); i++) {
         int length =
             i == 0 ? snprintf(text, room, "MUSTER_SOCKET=%s", env->socket)
                    : snprintf(text, room, "%s=%" PRIu32, numbers[i - 1].name, numbers[i - 1].value);
@@ -60,19 +70,19 @@ static void write_own(const char **list, char *text, size_t room, const struct m
 const char *const *mu_jobs_env_make(const char *const *job, const char *const *program,
                                     const struct mu_jobs_env *env)
 {
-    size_t job_count = count_of(job), program_count = count_of(program);
-    size_t pointers = (OWN + job_count + program_count + 1) * sizeof(char *);
-    size_t texts = SOCKET_NAME + strlen(env->socket) + (OWN - 1) * NUMBER_MAX;
+    size_t job_count = count_of(job), program_count = count_of(program), own = own_count(env);
+    size_t pointers = (own + job_count + program_count + 1) * sizeof(char *);
+    size_t texts = SOCKET_NAME + strlen(env->socket) + (own - 1) * NUMBER_MAX;
     const char **list = malloc(pointers + texts);
     if (list == NULL)
         return NULL;
     write_own(list, (char *)list + pointers, texts, env);
-    size_t used = OWN;
+    size_t used = own;
     for (size_t i = 0; i < program_count; i++)
-        if (!has_name(list, OWN, program[i]))
+        if (!has_name(list, own, program[i]))
             list[used++] = program[i];
     for (size_t i = 0; i < job_count; i++)
-        if (!has_name(list, OWN, job[i]) && !has_name(program, program_count, job[i]))
+        if (!has_name(list, own, job[i]) && !has_name(program, program_count, job[i]))
             list[used++] = job[i];
     list[used] = NULL;
     return list;

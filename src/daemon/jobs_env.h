@@ -2,19 +2,21 @@
 #ifndef MU_DAEMON_JOBS_ENV_H
 #define MU_DAEMON_JOBS_ENV_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* What MUSTER_* say. */
+/* What MUSTER_* and PMI_* say. */
 struct mu_jobs_env {
     const char *socket;
     uint32_t job, rank, size;
     uint32_t node, nodes;
     uint32_t local_rank;
+    bool pmi; /* else there is no PMI_* of ours */
 };
 
-/* The job's variables, over them the program's, over both MUSTER_*: of two with the same name the
- * later one is there alone.  Strings of the lists are not copied.  One block to free(); NULL: no
- * memory. */
+/* The job's variables, over them the program's, over both MUSTER_* and PMI_*: of two with the same
+ * name the later one is there alone.  Strings of the lists are not copied.  One block to free();
+ * NULL: no memory. */
 const char *const *mu_jobs_env_make(const char *const *job, const char *const *program,
                                     const struct mu_jobs_env *env);
 

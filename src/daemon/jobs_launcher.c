@@ -42,6 +42,7 @@ void mu_job_free(struct mu_job *job)
     }
     if (job->input.bytes != NULL)
         mu_job_stream_close(&job->input.stream);
+    mu_pmi1_job_close(job->pmi);
     mu_job_orders_free(job);
     free(job->input.bytes);
     free(job->told);
@@ -109,7 +110,7 @@ static struct mu_job *make_job(struct mu_jobs *jobs, uint32_t number, const uint
     for (uint32_t i = 0; good && i < spec->run_count; i++)
         if (spec->runs[i].slot == jobs->config.net->self.from)
             good = add_run(job, &spec->runs[i], spec->input_rank);
-    if (!good) {
+    if (!good || !mu_job_pmi_open(job)) {
         mu_job_free(job);
         return NULL;
     }
@@ -137,7 +138,7 @@ static const char *no_job(struct mu_jobs *jobs, const struct mu_launch_message *
             return text;
         }
     if (here <= jobs->config.processes - jobs->left)
-        return NULL;
+        return mu_jobs_bind_error(jobs, spec, text);
     snprintf(text, MU_WIRE_TEXT_MAX,
              "%" PRIu32 " processes and the %" PRIu32 " that are here are more than the %" PRIu32
              " that this node takes",
@@ -263,6 +264,7 @@ static const char *on_job_message(struct mu_job *job, const struct mu_launch_mes
     case MU_LAUNCH_INPUT_CREDIT:
     case MU_LAUNCH_TOLD:
     case MU_LAUNCH_REFUSED:
+    case MU_LAUNCH_BOUND:
         break;
     }
     return "a message that only a daemon sends";

@@ -3,7 +3,9 @@
 #ifndef MU_DAEMON_JOBS_PARTS_H
 #define MU_DAEMON_JOBS_PARTS_H
 
+#include "daemon/cores.h"
 #include "daemon/jobs.h"
+#include "daemon/pmi1.h"
 #include "daemon/spawn.h"
 #include "daemon/watch_proc.h"
 
@@ -33,8 +35,9 @@ struct mu_job_process {
     uint32_t rank;
     enum mu_job_state state;
     pid_t pid;
-    bool expected;    /* its end was waited for once: mu_job_process_dying() */
-    uint64_t signals; /* WAITING, STARTING: for when it runs; bit 0 is signal 1 */
+    uint8_t abort_code; /* not 0: it is killed because it asked for that, with this exit code */
+    bool expected;      /* its end was waited for once: mu_job_process_dying() */
+    uint64_t signals;   /* WAITING, STARTING: for when it runs; bit 0 is signal 1 */
     struct mu_job_stream output[2];
     struct mu_spawn_spec *start; /* STARTING; its descriptors and environment are ours */
 };
@@ -73,6 +76,7 @@ struct mu_job {
     uint64_t credit;                    /* bytes of output that the launcher takes */
     struct mu_job_stream *first, *last; /* streams to read, in turn */
     struct mu_job_input input;
+    struct mu_pmi1_job *pmi;     /* NULL: it is without */
     struct mu_local_event *told; /* gathered: mu_job_tell() */
     uint32_t told_count, told_room;
     struct mu_job_process processes[]; /* in the order of ranks */
@@ -99,7 +103,9 @@ struct mu_jobs {
     uint32_t starting; /* of these, with the spawner */
     bool ending;       /* no job is taken any more */
     void (*all_over)(void *owner);
-    uint32_t sweeps; /* for orphans, since the last job was over */
+    uint32_t sweeps;       /* for orphans, since the last job was over */
+    struct mu_pmi1 *pmi1;  /* NULL: no job wanted it */
+    struct mu_cores cores; /* known when the first job wants them */
 
     uv_poll_t spawned, ends, streams;
     uv_timer_t told_timer, kill_timer, orphan_timer;
@@ -126,9 +132,21 @@ void mu_jobs_on_spawned(uv_poll_t *poll, int status, int events);
 void mu_job_start_free(struct mu_job_process *process);
 void mu_job_orders_free(struct mu_job *job);
 
+/* jobs_bind.c */
+const char *mu_jobs_bind_error(struct mu_jobs *jobs, const struct mu_launch_job *spec,
+                               char *text); /* why its processes cannot be bound here, or NULL */
+void mu_job_bind(const struct mu_job_process *process, struct mu_spawn_spec *start);
+void mu_job_say_bound(const struct mu_job_process *process); /* to the launcher, if it asked */
+
+/* jobs_pmi.c: without effect for jobs that are without. */
+bool mu_job_pmi_open(struct mu_job *job);                            /* false: no memory */
+int mu_job_pmi_connect(struct mu_job_process *process, int *theirs); /* 0 or an errno */
+void mu_job_pmi_ended(struct mu_job_process *process);
+
 /* jobs_end.c */
 void mu_jobs_on_ends(uv_poll_t *poll, int status, int events);
 void mu_jobs_on_kill_timer(uv_timer_t *timer);
+void mu_jobs_abort(struct mu_jobs *jobs, uint32_t number, uint32_t rank, uint8_t code);
 void mu_job_process_dying(struct mu_job_process *process);
 void mu_job_process_ended(struct mu_job_process *process, const struct mu_evidence *evidence);
 struct mu_evidence mu_job_evidence(const struct mu_jobs *jobs, const struct mu_exit_kind *how,

@@ -20,6 +20,8 @@ void mu_job_start_free(struct mu_job_process *process)
     for (int i = 0; i < 3; i++)
         if (start->stdio[i] >= 0)
             close(start->stdio[i]);
+    if (start->passed > 0)
+        close(start->passed);
     free((void *)start->envp);
     free(start);
     process->start = NULL;
@@ -54,6 +56,7 @@ static const char *const *make_environment(const struct mu_job_process *process,
         .node = config->net->self.from,
         .nodes = config->net->self.size,
         .local_rank = (uint32_t)(process - job->processes),
+        .pmi = job->pmi != NULL,
     };
     return mu_jobs_env_make(job->orders->spec.envp, program->envp, &env);
 }
@@ -85,10 +88,13 @@ static struct mu_exit_kind prepare(struct mu_job_process *process)
         .own_group = true,
         .ignore_sigpipe = spec->ignore_sigpipe,
     };
+    mu_job_bind(process, start);
     process->start = start;
     if (start->envp == NULL)
         return no_start(MU_START_CLONE, ENOMEM);
     int error = open_pipes(process, start->stdio);
+    if (error == 0)
+        error = mu_job_pmi_connect(process, &start->passed);
     return error == 0 ? (struct mu_exit_kind){.type = MU_EXIT_LEFT}
                       : no_start(MU_START_STDIO, error);
 }
@@ -170,6 +176,7 @@ static void has_started(struct mu_job_process *process, const struct mu_spawn_re
         .started = {.rank = process->rank, .pid = (uint32_t)result->pid},
     };
     mu_job_send(job, &message);
+    mu_job_say_bound(process);
     mu_job_output_begin(process);
     if (job->input.stream.process == process)
         mu_job_input_write(job);

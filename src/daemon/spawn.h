@@ -27,16 +27,25 @@
 /* In the place of a descriptor: /dev/null. */
 enum { MU_SPAWN_NULL = -1 };
 
+/* A set of the kernel's processors, as the kernel has it: as many as it can be built for. */
+enum { MU_SPAWN_CPUS_MAX = 8192, MU_SPAWN_WORD_BITS = 8 * sizeof(unsigned long) };
+struct mu_spawn_cpus {
+    unsigned long words[MU_SPAWN_CPUS_MAX / MU_SPAWN_WORD_BITS];
+};
+
 /* One process to be.  All signals begin at their default and unblocked; every descriptor but these
- * three is closed; limits (of core files too), umask and scheduling are the spawner's, but how many
+ * is closed; limits (of core files too), umask and scheduling are the spawner's, but how many
  * files may be open is what it was when the spawner was opened. */
 struct mu_spawn_spec {
     const char *const *argv; /* argv[0]: without a slash it is looked for in envp's PATH */
     const char *const *envp; /* all of its environment: nothing of the daemon's comes along */
     const char *directory;   /* NULL: the daemon's */
     int stdio[3];            /* become 0, 1, 2: zeroed is not a default, MU_SPAWN_NULL is */
+    int passed;              /* becomes 3; 0: nothing does */
     bool own_group;          /* leads a new group, so that a signal reaches its children as well */
     bool ignore_sigpipe;     /* MPI programs write to dead peers */
+    bool bound;              /* to these, which counts as making it; else it runs where we do */
+    struct mu_spawn_cpus cpus;
 };
 
 /* What became of a start. */

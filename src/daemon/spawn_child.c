@@ -22,7 +22,7 @@
 
 enum {
     SIGNALS = 64,            /* of the kernel's: more than the C library lets one touch */
-    FIRST_TO_CLOSE = 3,      /* after standard error */
+    AFTER_STDIO = 3,         /* what is passed on besides */
     PATH_BYTES = PATH_MAX,   /* one candidate of the search */
     ENTRIES_BYTES = 4 * 1024 /* of a folder, at a time */
 };
@@ -51,6 +51,15 @@ IN_CHILD static int die_with_daemon(struct mu_spawn_child *child)
     return 0;
 }
 
+IN_CHILD static int bind_to_cpus(struct mu_spawn_child *child)
+{
+    const struct mu_spawn_cpus *cpus = &child->spec->cpus;
+    child->step = MU_START_CLONE;
+    if (child->spec->bound && syscall(SYS_sched_setaffinity, 0, sizeof *cpus, cpus) != 0)
+        return failed(child, errno);
+    return 0;
+}
+
 IN_CHILD static int lead_group(struct mu_spawn_child *child)
 {
     child->step = MU_START_GROUP;
@@ -59,28 +68,37 @@ IN_CHILD static int lead_group(struct mu_spawn_child *child)
     return 0;
 }
 
+/* One that is in its place already may be close-on-exec, which dup3() cannot undo. */
+IN_CHILD static long put_in_place(int from, int to)
+{
+    return from == to ? syscall(SYS_fcntl, to, F_SETFD, 0) : syscall(SYS_dup3, from, to, 0);
+}
+
 /* The caller's descriptors may be any numbers, 0 to 2 in another order too. */
 IN_CHILD static int set_stdio(struct mu_spawn_child *child)
 {
-    int from[3];
+    int from[3], passed = child->spec->passed;
     child->step = MU_START_STDIO;
+    if (passed > 0 && passed < AFTER_STDIO)
+        passed = (int)syscall(SYS_fcntl, passed, F_DUPFD_CLOEXEC, AFTER_STDIO);
+    if (passed < 0)
+        return failed(child, errno);
     for (int i = 0; i < 3; i++) {
         from[i] = child->spec->stdio[i];
         if (from[i] == MU_SPAWN_NULL)
             from[i] = child->null_fd;
         /* Out of the way, before another one is put in its place. */
-        if (from[i] < FIRST_TO_CLOSE && from[i] != i)
-            from[i] = (int)syscall(SYS_fcntl, from[i], F_DUPFD_CLOEXEC, FIRST_TO_CLOSE);
+        if (from[i] < AFTER_STDIO && from[i] != i)
+            from[i] = (int)syscall(SYS_fcntl, from[i], F_DUPFD_CLOEXEC, AFTER_STDIO);
         if (from[i] < 0)
             return failed(child, errno);
     }
-    for (int i = 0; i < 3; i++) {
-        /* One that is in its place already may be close-on-exec, which dup3() cannot undo. */
-        long done =
-            from[i] == i ? syscall(SYS_fcntl, i, F_SETFD, 0) : syscall(SYS_dup3, from[i], i, 0);
-        if (done < 0)
+    for (int i = 0; i < 3; i++)
+        if (put_in_place(from[i], i) < 0)
             return failed(child, errno);
-    }
+    /* The last one: whatever was 3 before is a copy that nobody needs any more. */
+    if (passed > 0 && put_in_place(passed, AFTER_STDIO) < 0)
+        return failed(child, errno);
     return 0;
 }
 
@@ -98,7 +116,7 @@ IN_CHILD static int number_of(const char *name)
 
 /* Before Linux 5.9, or where a container's filter does not know close_range().  Marks instead of
  * closing, so that the folder does not change while it is read. */
-IN_CHILD static int close_one_by_one(struct mu_spawn_child *child)
+IN_CHILD static int close_one_by_one(struct mu_spawn_child *child, int first)
 {
     char entries[ENTRIES_BYTES] __attribute__((aligned(8)));
     int folder =
@@ -115,7 +133,7 @@ IN_CHILD static int close_one_by_one(struct mu_spawn_child *child)
         for (long at = 0; at < bytes;) {
             uint16_t length = *(const uint16_t *)(entries + at + 16);
             int number = number_of(entries + at + 19);
-            if (number >= FIRST_TO_CLOSE && syscall(SYS_fcntl, number, F_SETFD, FD_CLOEXEC) != 0)
+            if (number >= first && syscall(SYS_fcntl, number, F_SETFD, FD_CLOEXEC) != 0)
                 return failed(child, errno);
             at += length;
         }
@@ -124,12 +142,13 @@ IN_CHILD static int close_one_by_one(struct mu_spawn_child *child)
 
 IN_CHILD static int close_others(struct mu_spawn_child *child)
 {
+    int first = AFTER_STDIO + (child->spec->passed > 0);
     child->step = MU_START_CLOSE;
 #ifdef SYS_close_range
-    if (syscall(SYS_close_range, FIRST_TO_CLOSE, ~0u, 0) == 0)
+    if (syscall(SYS_close_range, first, ~0u, 0) == 0)
         return 0;
 #endif
-    return close_one_by_one(child);
+    return close_one_by_one(child, first);
 }
 
 IN_CHILD static int change_directory(struct mu_spawn_child *child)
@@ -254,8 +273,9 @@ IN_CHILD static void exec_program(struct mu_spawn_child *child)
 IN_CHILD int mu_spawn_child_run(void *arg)
 {
     struct mu_spawn_child *child = arg;
-    if (die_with_daemon(child) == 0 && lead_group(child) == 0 && set_stdio(child) == 0 &&
-        close_others(child) == 0 && change_directory(child) == 0 && reset_signals(child) == 0) {
+    if (die_with_daemon(child) == 0 && bind_to_cpus(child) == 0 && lead_group(child) == 0 &&
+        set_stdio(child) == 0 && close_others(child) == 0 && change_directory(child) == 0 &&
+        reset_signals(child) == 0) {
         limit_files(child);
         exec_program(child);
     }

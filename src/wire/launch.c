@@ -104,6 +104,9 @@ static const char *job_error(const struct mu_launch_job *spec, char *text)
         return say(text,
                    "rank %" PRIu32 ", for standard input, is not below the job's size %" PRIu32,
                    spec->input_rank, spec->size);
+    if (spec->binding > MU_LAUNCH_CORES_SHARED)
+        return say(text, "binding %u is not between 0 and %d", spec->binding,
+                   MU_LAUNCH_CORES_SHARED);
     const char *error = runs_error(spec, text);
     return error != NULL ? error : programs_error(spec, text);
 }
@@ -151,16 +154,23 @@ static const char *told_error(const struct mu_launch_message *message, char *tex
     return error != NULL ? error : rank_error(message->told.rank, text);
 }
 
-static const char *refused_error(const char *reason, char *text)
+/* 'what' is a refusal or a binding. */
+static const char *words_error(const char *what, const char *words, int most, char *text)
 {
-    size_t length = strlen(reason);
-    if (length < 1 || length > MU_LAUNCH_TEXT_MAX)
-        return say(text, "length %zu of a refusal is not between 1 and %d", length,
-                   MU_LAUNCH_TEXT_MAX);
-    for (const char *at = reason; *at != '\0'; at++)
+    size_t length = strlen(words);
+    if (length < 1 || length > (size_t)most)
+        return say(text, "length %zu of a %s is not between 1 and %d", length, what, most);
+    for (const char *at = words; *at != '\0'; at++)
         if (*at < 0x20 || *at > 0x7e)
-            return say(text, "byte %u in a refusal is not printable ASCII", (uint8_t)*at);
+            return say(text, "byte %u in a %s is not printable ASCII", (uint8_t)*at, what);
     return NULL;
+}
+
+static const char *bound_error(const struct mu_launch_message *message, char *text)
+{
+    const char *error = rank_error(message->bound.rank, text);
+    return error != NULL ? error
+                         : words_error("binding", message->bound.text, MU_LAUNCH_BOUND_MAX, text);
 }
 
 const char *mu_launch_error(const struct mu_launch_message *message, char *text)
@@ -190,7 +200,9 @@ const char *mu_launch_error(const struct mu_launch_message *message, char *text)
     case MU_LAUNCH_TOLD:
         return told_error(message, text);
     case MU_LAUNCH_REFUSED:
-        return refused_error(message->refused.text, text);
+        return words_error("refusal", message->refused.text, MU_LAUNCH_TEXT_MAX, text);
+    case MU_LAUNCH_BOUND:
+        return bound_error(message, text);
     }
     return say(text, "message type %u is none of a launcher or a daemon", message->type);
 }
@@ -216,6 +228,10 @@ static void write_job(struct mu_writer *writer, const struct mu_launch_job *spec
 {
     mu_write_u32(writer, spec->size);
     mu_write_u8(writer, spec->ignore_sigpipe);
+    mu_write_u8(writer, spec->binding);
+    mu_write_u8(writer, spec->one_host);
+    mu_write_u8(writer, spec->report_bindings);
+    mu_write_u8(writer, spec->pmi);
     mu_write_u32(writer, spec->input_rank);
     mu_write_u64(writer, spec->credit);
     mu_write_u32(writer, spec->run_count);
@@ -291,6 +307,10 @@ static void write_body(struct mu_writer *writer, const struct mu_launch_message 
         return;
     case MU_LAUNCH_REFUSED:
         write_string(writer, message->refused.text);
+        return;
+    case MU_LAUNCH_BOUND:
+        mu_write_u32(writer, message->bound.rank);
+        write_string(writer, message->bound.text);
         return;
     }
     abort();
@@ -406,6 +426,10 @@ static void read_job(struct decoder *decoder, struct mu_launch_job *spec)
 {
     spec->size = mu_read_u32(&decoder->in);
     spec->ignore_sigpipe = read_bool(decoder);
+    spec->binding = mu_read_u8(&decoder->in);
+    spec->one_host = read_bool(decoder);
+    spec->report_bindings = read_bool(decoder);
+    spec->pmi = read_bool(decoder);
     spec->input_rank = mu_read_u32(&decoder->in);
     spec->credit = mu_read_u64(&decoder->in);
     read_runs(decoder, spec);
@@ -496,6 +520,10 @@ static void read_body(struct decoder *decoder, struct mu_launch_message *message
         return;
     case MU_LAUNCH_REFUSED:
         message->refused.text = read_string(decoder);
+        return;
+    case MU_LAUNCH_BOUND:
+        message->bound.rank = mu_read_u32(&decoder->in);
+        message->bound.text = read_string(decoder);
         return;
     }
     FAIL(decoder, "message type %u is none of a launcher or a daemon", message->type);

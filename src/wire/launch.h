@@ -9,15 +9,16 @@
 #include "wire/evidence.h"
 #include "wire/frame.h"
 
-enum { MU_LAUNCH_VERSION = 1 };
+enum { MU_LAUNCH_VERSION = 2 };
 
 enum {
     MU_LAUNCH_MESSAGE_MAX = 256 * 1024, /* a sealed frame of bulk holds as much */
     MU_LAUNCH_CHUNK_MAX = 64 * 1024,    /* bytes of output or input in one message */
     MU_LAUNCH_RANKS_MAX = 1 << 20,
     MU_LAUNCH_PROGRAMS_MAX = 256,
-    MU_LAUNCH_TEXT_MAX = 200,  /* characters of a refusal */
-    MU_LAUNCH_DATA_FIXED = 11, /* bytes of INPUT and OUTPUT before what they carry */
+    MU_LAUNCH_TEXT_MAX = 200,   /* characters of a refusal */
+    MU_LAUNCH_BOUND_MAX = 2000, /* of where a process is bound */
+    MU_LAUNCH_DATA_FIXED = 11,  /* bytes of INPUT and OUTPUT before what they carry */
 };
 
 enum mu_launch_type {
@@ -38,6 +39,14 @@ enum mu_launch_type {
     MU_LAUNCH_INPUT_CREDIT, /* so many more bytes of input may come */
     MU_LAUNCH_TOLD,         /* this daemon told its clients of a death: who, and how old it was */
     MU_LAUNCH_REFUSED,      /* the job cannot be started here at all; 'text' says why */
+    MU_LAUNCH_BOUND,        /* to which core a process is bound, in words: it was asked for */
+};
+
+/* Each process on a core of its own, or wherever the kernel likes. */
+enum mu_launch_binding {
+    MU_LAUNCH_UNBOUND,
+    MU_LAUNCH_CORES,        /* a job with more processes than cores is refused */
+    MU_LAUNCH_CORES_SHARED, /* then cores are dealt out again from the first */
 };
 
 /* A row of ranks on one node. */
@@ -56,6 +65,10 @@ struct mu_launch_program {
 struct mu_launch_job {
     uint32_t size; /* ranks of the whole job */
     bool ignore_sigpipe;
+    uint8_t binding; /* enum mu_launch_binding */
+    bool one_host;   /* all nodes are on one host, and share its cores */
+    bool report_bindings;
+    bool pmi;            /* processes are to find each other by PMI-1 */
     uint32_t input_rank; /* who gets standard input; MU_RANK_NONE: nobody */
     uint32_t run_count;
     const struct mu_launch_run *runs; /* every rank once, in the order of ranks */
@@ -106,6 +119,10 @@ struct mu_launch_message {
         struct {
             const char *text; /* printable ASCII */
         } refused;
+        struct {
+            uint32_t rank;
+            const char *text; /* printable ASCII: "core 1: [./B]" */
+        } bound;
     };
 };
 

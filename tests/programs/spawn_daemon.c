@@ -45,11 +45,21 @@ static struct mu_spawn_result start(struct mu_spawner *spawner, const struct mu_
     return result;
 }
 
+static struct mu_spawn_spec spec_of(const char *const *argv)
+{
+    return (struct mu_spawn_spec){
+        .argv = argv,
+        .envp = no_environment,
+        .stdio = {MU_SPAWN_NULL, MU_SPAWN_NULL, MU_SPAWN_NULL},
+        .own_group = true,
+    };
+}
+
 static void make_tree(const char *spawned, int count)
 {
     struct mu_spawner *spawner;
     const char *const argv[] = {spawned, "wait", NULL};
-    struct mu_spawn_spec spec = {argv, no_environment, NULL, {-1, -1, -1}, true, false};
+    struct mu_spawn_spec spec = spec_of(argv);
     check(mu_spawner_open(1, &spawner) == 0, "open");
     for (int i = 0; i < count; i++)
         printf("%d\n", start(spawner, &spec).pid);
@@ -64,7 +74,7 @@ static void storm(const char *spawned)
 {
     struct mu_spawner *spawner;
     const char *const argv[] = {spawned, "wait", NULL};
-    struct mu_spawn_spec spec = {argv, no_environment, NULL, {-1, -1, -1}, true, false};
+    struct mu_spawn_spec spec = spec_of(argv);
     check(mu_spawner_open(STORM, &spawner) == 0, "open");
     printf("go\n");
     fflush(stdout);
@@ -81,7 +91,7 @@ static int report(const char *spawned, const char *file)
     struct mu_watch_proc *watch;
     struct mu_proc_end end;
     const char *const argv[] = {spawned, "report", file, NULL};
-    struct mu_spawn_spec spec = {argv, no_environment, NULL, {-1, -1, -1}, true, false};
+    struct mu_spawn_spec spec = spec_of(argv);
     check(mu_spawner_open(1, &spawner) == 0, "open");
     check(mu_watch_proc_open(1, &watch) == 0, "watch");
     struct mu_spawn_result result = start(spawner, &spec);

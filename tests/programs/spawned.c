@@ -41,7 +41,8 @@ static void print_status(FILE *out)
     char line[256];
     FILE *status = fopen("/proc/self/status", "re");
     while (status && fgets(line, sizeof line, status))
-        if (strncmp(line, "SigBlk:", 7) == 0 || strncmp(line, "SigIgn:", 7) == 0)
+        if (strncmp(line, "SigBlk:", 7) == 0 || strncmp(line, "SigIgn:", 7) == 0 ||
+            strncmp(line, "Cpus_allowed_list:", 18) == 0)
             fputs(line, out);
     if (status)
         fclose(status);

@@ -10,7 +10,7 @@ complain() {
 
 # help_flags: of a --help on standard input, one per line; "-n, -np N" are two.
 help_flags() {
-    sed -nE 's/^  (-[^ ,]+)(, (-[^ ,]+))?( .*)?$/\1 \3/p' | tr ' ' '\n' | grep . | sort -u
+    sed -nE 's/^  (-[^ ,]+(, -[^ ,]+)*)( .*)?$/\1/p' | tr -d , | tr ' ' '\n' | sort -u
 }
 
 # page_flags: of a part of a page on standard input, from lines like '.It Fl n Ar N , Fl \-nodes Ar K'

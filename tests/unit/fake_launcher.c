@@ -61,6 +61,17 @@ static void on_over(void *owner, uint32_t job)
     fake.over++;
 }
 
+static const char *on_gather(void *owner, uint32_t job, uint32_t size, const uint8_t *bytes,
+                             size_t count)
+{
+    (void)owner;
+    (void)job;
+    (void)size;
+    (void)bytes;
+    (void)count;
+    return "there is nobody else";
+}
+
 /* ---- the door ---- */
 
 static void on_member(void *owner, struct mu_conn *conn)
@@ -119,6 +130,11 @@ static void take(struct fake_launcher *launcher, const struct mu_launch_message 
         if (launcher->told_count == 0)
             launcher->ends_when_told = launcher->ended;
         launcher->told[launcher->told_count++ % 64] = *message;
+        return;
+    case MU_LAUNCH_BOUND:
+        launcher->bound++;
+        launcher->bound_rank = message->bound.rank;
+        snprintf(launcher->bound_text, sizeof launcher->bound_text, "%s", message->bound.text);
         return;
     case MU_LAUNCH_REFUSED:
         snprintf(launcher->refused, sizeof launcher->refused, "%s", message->refused.text);
@@ -355,7 +371,7 @@ int fake_begin(void **state)
         .clock = 77,
         .processes = FAKE_PROCESSES,
         .socket = FAKE_SOCKET,
-        .hooks = {&fake, on_begin, on_started, on_ended, on_over},
+        .hooks = {&fake, on_begin, on_started, on_ended, on_over, on_gather},
     };
     assert_int_equal(mu_jobs_open(&config, &fake.jobs), 0);
     return 0;

@@ -48,6 +48,9 @@ struct fake_launcher {
     uint32_t ended_with; /* enum mu_conn_ending */
     char reason[256];    /* why it ended */
     char refused[256];   /* REFUSED, or "" */
+    uint32_t bound;      /* how many BOUNDs, and the last one */
+    uint32_t bound_rank;
+    char bound_text[256];
     struct fake_rank ranks[FAKE_RANKS_MAX];
     uint32_t started, ended, stream_ends; /* of all ranks */
     uint64_t credit;       /* given and not used; more output than that is a failure */

@@ -133,6 +133,18 @@ static void a_file_has_a_host_on_each_line(void **state)
     hosts_free(&hosts);
 }
 
+static void a_host_may_have_more_than_its_slots(void **state)
+{
+    (void)state;
+    struct hosts hosts;
+    char text[HOSTS_TEXT_MAX];
+    assert_null(read_file(&hosts, "h1 slots=2 max_slots=4\nh2 max-slots=1\nh3\n", text));
+    assert_int_equal(hosts.items[0].max_slots, 4);
+    assert_int_equal(hosts.items[1].max_slots, 1);
+    assert_int_equal(hosts.items[2].max_slots, 0);
+    hosts_free(&hosts);
+}
+
 static void a_wrong_file_is_refused_with_its_line(void **state)
 {
     (void)state;
@@ -144,7 +156,9 @@ static void a_wrong_file_is_refused_with_its_line(void **state)
         {"h1\nh2 slots=0\n", ":2: 'slots=0' is not a number between 1 and 1048576"},
         {"h1 slots=\n", ":1: 'slots='"},
         {"h1 address=h1\n", ":1: 'address=h1' is not an IPv4 address"},
-        {"h1 4\n", ":1: '4' is neither slots=K nor address=A"},
+        {"h1 4\n", ":1: '4' is none of slots=K, max_slots=K and address=A"},
+        {"h1 max_slots=0\n", ":1: 'max_slots=0' is not a number between 1 and 1048576"},
+        {"h1\nh1 slots=4 max_slots=4\n", ": host h1 has 5 slots, and max_slots 4 is less"},
         {"\nh1:4\n", ":2: 'h1:4' is not a host"},
         {"-h\n", ":1: '-h' is not a host"},
         {"h1 address=10.0.0.1\nh1 address=10.0.0.2\n", ":2: host h1 has two addresses"},
@@ -291,6 +305,7 @@ int main(void)
         cmocka_unit_test(a_wrong_list_is_refused),
         cmocka_unit_test(a_machine_has_at_most_1024_hosts),
         cmocka_unit_test(a_file_has_a_host_on_each_line),
+        cmocka_unit_test(a_host_may_have_more_than_its_slots),
         cmocka_unit_test(a_wrong_file_is_refused_with_its_line),
         cmocka_unit_test(what_is_no_line_is_refused),
         cmocka_unit_test(hosts_are_found_by_their_names),

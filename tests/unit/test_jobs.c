@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -703,6 +704,60 @@ static void test_refusals(void **state)
     finish(first);
 }
 
+/* The only core that we may use is that of the one process; a second one is too much. */
+static void test_a_core_for_each(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"grep", "-o", "Cpus_allowed_list:.*", "/proc/self/status",
+                                       NULL};
+    struct fake_launcher *one = fake_connect(), *more = fake_connect(), *shared = fake_connect();
+    cpu_set_t allowed, narrow;
+    char text[64];
+    int cpu = sched_getcpu();
+    CPU_ZERO(&narrow);
+    CPU_SET(cpu, &narrow);
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    assert_int_equal(sched_setaffinity(0, sizeof narrow, &narrow), 0);
+    struct mu_launch_message message = fake_job(one->job, 1, argv);
+    message.spec.binding = MU_LAUNCH_CORES;
+    message.spec.report_bindings = true;
+    fake_send(one, &message);
+    FAKE_UNTIL(fake_complete(one) && one->ended == 1);
+    assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
+    snprintf(text, sizeof text, "Cpus_allowed_list:\t%d\n", cpu);
+    fake_expect_text(one, 0, 1, text);
+    assert_int_equal(one->bound, 1);
+    assert_int_equal(one->bound_rank, 0);
+    assert_memory_equal(one->bound_text, "core ", 5);
+    assert_non_null(strchr(one->bound_text, 'B'));
+    finish(one);
+
+    /* It is another node of this host that has the second process. */
+    const struct mu_launch_run runs[] = {{FAKE_SLOT, 0, 1}, {FAKE_SLOT + 1, 1, 1}};
+    const char *const none[] = {NULL};
+    const struct mu_launch_program program = {
+        .first = 0, .count = 2, .directory = "/", .argv = argv, .envp = none};
+    message = fake_job(more->job, 1, argv);
+    message.spec.size = 2;
+    message.spec.runs = runs;
+    message.spec.run_count = 2;
+    message.spec.programs = &program;
+    message.spec.binding = MU_LAUNCH_CORES;
+    message.spec.one_host = true;
+    fake_send(more, &message);
+    FAKE_UNTIL(more->refused[0] != '\0');
+    assert_string_equal(more->refused, "2 processes cannot have a core each: its host has 1 "
+                                       "(--bind-to none, or core:overload-allowed)");
+    message.job = shared->job;
+    message.spec.binding = MU_LAUNCH_CORES_SHARED;
+    fake_send(shared, &message);
+    FAKE_UNTIL(shared->ended == 1 && shared->stream_ends == 2);
+    fake_expect_text(shared, 0, 1, text);
+    assert_int_equal(shared->bound, 0);
+    fake_launcher_free(more);
+    finish(shared);
+}
+
 /* A launcher that breaks the rules loses its connection, and its job. */
 static void expect_thrown_out(struct fake_launcher *launcher, const char *reason)
 {
@@ -753,7 +808,7 @@ static void test_broken_rules(void **state)
 
     launcher = fake_connect();
     mu_conn_send(launcher->conn, &byte, 1);
-    expect_thrown_out(launcher, "version 120 of a launcher's or daemon's message is not 1");
+    expect_thrown_out(launcher, "version 120 of a launcher's or daemon's message is not 2");
 }
 
 /* ---- news ---- */
@@ -859,6 +914,7 @@ int main(void)
         TEST(test_orphans),
         TEST(test_a_group_goes_with_its_leader),
         TEST(test_refusals),
+        TEST(test_a_core_for_each),
         TEST(test_broken_rules),
         TEST(test_news_is_told),
     };

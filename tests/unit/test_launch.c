@@ -38,6 +38,9 @@ static struct mu_launch_message job_message(void)
         .job = 7,
         .spec = {.size = 5,
                  .ignore_sigpipe = true,
+                 .binding = MU_LAUNCH_CORES_SHARED,
+                 .one_host = true,
+                 .pmi = true,
                  .input_rank = 0,
                  .run_count = 2,
                  .runs = two_runs,
@@ -62,7 +65,7 @@ static struct mu_evidence killed(void)
     };
 }
 
-enum { EXAMPLES = 13 };
+enum { EXAMPLES = 14 };
 
 /* One message of each type. */
 static struct mu_launch_message example(int i)
@@ -125,6 +128,11 @@ static struct mu_launch_message example(int i)
         message.told.hops = 4;
         message.told.age_ns = 1000000;
         message.told.evidence = killed();
+        break;
+    case 12:
+        message.type = MU_LAUNCH_BOUND;
+        message.bound.rank = 2;
+        message.bound.text = "core 1: [./B]";
         break;
     default:
         message.type = MU_LAUNCH_REFUSED;
@@ -219,6 +227,10 @@ static void test_a_job_comes_back(void **state)
     assert_int_equal(decoded.job, 7);
     assert_int_equal(spec->size, 5);
     assert_true(spec->ignore_sigpipe);
+    assert_int_equal(spec->binding, MU_LAUNCH_CORES_SHARED);
+    assert_true(spec->one_host);
+    assert_false(spec->report_bindings);
+    assert_true(spec->pmi);
     assert_int_equal(spec->input_rank, 0);
     assert_int_equal(spec->credit, 65536);
     assert_int_equal(spec->run_count, 2);
@@ -255,7 +267,7 @@ static void test_news_of_a_death_come_back(void **state)
 static void test_the_bytes_of_output(void **state)
 {
     (void)state;
-    const uint8_t expected[] = {1, 34, 0, 0, 0, 9, 0, 0, 0, 4, 2, 'h', 'i', 0, 255};
+    const uint8_t expected[] = {2, 34, 0, 0, 0, 9, 0, 0, 0, 4, 2, 'h', 'i', 0, 255};
     struct mu_launch_message message = example(7);
     assert_int_equal(encode(bytes, sizeof bytes, &message), sizeof expected);
     assert_memory_equal(bytes, expected, sizeof expected);
@@ -359,9 +371,9 @@ static void test_head(void **state)
     (void)state;
     struct mu_launch_message message = example(3);
     size_t count = encode(bytes, sizeof bytes, &message);
-    bytes[0] = 2;
-    expect_refusal(count, "version 2 of a launcher's or daemon's message is not 1");
     bytes[0] = 1;
+    expect_refusal(count, "version 1 of a launcher's or daemon's message is not 2");
+    bytes[0] = 2;
     bytes[1] = 200;
     expect_refusal(count, "message type 200");
     expect_refusal(0, "ends inside a field, after 0 bytes");
@@ -371,7 +383,14 @@ static void test_head(void **state)
 }
 
 /* Where the fields of the example job stand. */
-enum { AT_PIPE = 10, AT_RUNS = 23, AT_FIRST_COUNT = 31, AT_PROGRAMS = 43, AT_ARGV = 53 };
+enum {
+    AT_PIPE = 10,
+    AT_BINDING = 11,
+    AT_RUNS = 27,
+    AT_FIRST_COUNT = 35,
+    AT_PROGRAMS = 47,
+    AT_ARGV = 57
+};
 
 static size_t encode_job(void)
 {
@@ -397,6 +416,9 @@ static void test_counts_without_bytes(void **state)
     bytes[AT_PIPE] = 2;
     expect_refusal(count, "byte 2 is neither 0 (no) nor 1 (yes)");
     encode_job();
+    bytes[AT_BINDING] = 3;
+    expect_refusal(count, "binding 3 is not between 0 and 2");
+    encode_job();
     bytes[AT_FIRST_COUNT] = 255; /* the first run is so long that the ranks after it wrap around */
     expect_refusal(count, "the run at rank 0 ends after the job's 5 ranks");
 }
@@ -404,7 +426,7 @@ static void test_counts_without_bytes(void **state)
 static void test_a_text_without_an_end(void **state)
 {
     (void)state;
-    struct mu_launch_message message = example(12);
+    struct mu_launch_message message = example(13);
     size_t count = encode(bytes, sizeof bytes, &message);
     expect_refusal(count - 1, "a text does not end within the 23 bytes that are left");
     bytes[count - 5] = 0; /* a text that ends early leaves bytes behind */
@@ -515,7 +537,7 @@ static void test_other_rules(void **state)
     expect_rule(&message, "rank 3 of a node is not 0");
     message.told.rank = 0;
     assert_null(mu_launch_error(&message, text));
-    message = example(12);
+    message = example(13);
     message.refused.text = "";
     expect_rule(&message, "length 0 of a refusal is not between 1 and 200");
 }

@@ -7,13 +7,13 @@
 
 #include "wire/launch.h"
 
-enum { LAUNCH_TYPES = 13, LAUNCH_RUNS = 12, LAUNCH_PROGRAMS = 4, LAUNCH_LIST = 6 };
+enum { LAUNCH_TYPES = 14, LAUNCH_RUNS = 12, LAUNCH_PROGRAMS = 4, LAUNCH_LIST = 6 };
 
 static const uint8_t launch_types[LAUNCH_TYPES] = {
     MU_LAUNCH_JOB,     MU_LAUNCH_SIGNAL,     MU_LAUNCH_STOP,         MU_LAUNCH_OVER,
     MU_LAUNCH_INPUT,   MU_LAUNCH_CREDIT,     MU_LAUNCH_STARTED,      MU_LAUNCH_ENDED,
     MU_LAUNCH_OUTPUT,  MU_LAUNCH_OUTPUT_END, MU_LAUNCH_INPUT_CREDIT, MU_LAUNCH_TOLD,
-    MU_LAUNCH_REFUSED,
+    MU_LAUNCH_REFUSED, MU_LAUNCH_BOUND,
 };
 
 /* What a message points to. */
@@ -50,6 +50,10 @@ static inline struct mu_launch_job random_job(struct random *r, struct random_la
     struct mu_launch_job spec = {
         .size = size,
         .ignore_sigpipe = random_below(r, 2) == 0,
+        .binding = (uint8_t)random_below(r, MU_LAUNCH_CORES_SHARED + 1),
+        .one_host = random_below(r, 2) == 0,
+        .report_bindings = random_below(r, 2) == 0,
+        .pmi = random_below(r, 2) == 0,
         .input_rank = random_below(r, 2) == 0 ? MU_RANK_NONE : (uint32_t)random_below(r, size),
         .run_count = 1 + (uint32_t)random_below(r, LAUNCH_RUNS),
         .runs = memory->runs,
@@ -158,6 +162,11 @@ static inline struct mu_launch_message random_launch(struct random *r, uint8_t t
     case MU_LAUNCH_REFUSED:
         random_text(r, memory->text, 1, MU_LAUNCH_TEXT_MAX);
         message.refused.text = memory->text;
+        break;
+    case MU_LAUNCH_BOUND:
+        message.bound.rank = random_rank(r);
+        random_text(r, memory->text, 1, MU_LAUNCH_TEXT_MAX);
+        message.bound.text = memory->text;
         break;
     }
     return message;

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -581,6 +582,42 @@ static void sigpipe_is_ignored_where_asked(void **state)
     struct mu_spawn_spec spec = spec_of(NULL);
     spec.ignore_sigpipe = true;
     assert_true(has_line(report_of(&spec), "SigIgn:\t0000000000001000"));
+}
+
+/* Whatever number it has, also one of those that are replaced. */
+static void one_more_descriptor_where_asked(void **state)
+{
+    (void)state;
+    struct mu_spawn_spec spec = spec_of(NULL);
+    assert_false(has_line(report_of(&spec), "fd 3 /dev/zero"));
+    int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC), before = dup(1);
+    spec.passed = zero;
+    assert_true(has_line(report_of(&spec), "fd 3 /dev/zero"));
+    assert_int_equal(count_lines_with(report_of(&spec), "fd "), 4);
+    spec.passed = dup2(zero, 1);
+    const char *text = report_of(&spec);
+    dup2(before, 1);
+    assert_true(has_line(text, "fd 3 /dev/zero"));
+    assert_true(has_line(text, "fd 1 /dev/null"));
+    close(before);
+    close(zero);
+}
+
+static void bound_to_a_processor_where_asked(void **state)
+{
+    (void)state;
+    char line[64];
+    int cpu = sched_getcpu();
+    assert_true(cpu >= 0);
+    struct mu_spawn_spec spec = spec_of(NULL);
+    spec.bound = true;
+    spec.cpus.words[cpu / MU_SPAWN_WORD_BITS] = 1ul << cpu % MU_SPAWN_WORD_BITS;
+    snprintf(line, sizeof line, "Cpus_allowed_list:\t%d", cpu);
+    assert_true(has_line(report_of(&spec), line));
+    /* To none: the kernel does not have that. */
+    memset(&spec.cpus, 0, sizeof spec.cpus);
+    spec.argv = (const char *const[]){"/bin/true", NULL};
+    expect_failure(&spec, MU_START_CLONE, EINVAL, 126);
 }
 
 static void a_group_of_its_own_where_asked(void **state)
@@ -1230,6 +1267,8 @@ int main(void)
         TEST(no_descriptor_for_a_process_is_named),
         TEST(nothing_of_the_daemon_comes_along),
         TEST(sigpipe_is_ignored_where_asked),
+        TEST(one_more_descriptor_where_asked),
+        TEST(bound_to_a_processor_where_asked),
         TEST(a_group_of_its_own_where_asked),
         TEST(the_path_is_searched_in_its_own_environment),
         TEST(descriptors_0_to_2_may_come_in_any_order),

@@ -1,0 +1,74 @@
+#!/bin/bash
+# 'muster run' and places: which process is on which node, how many there may be, and who is bound to what.
+set -u
+. "$MUSTER_SOURCE/tests/system/run_common.sh"
+
+# nodes: those of the ranks, in their order, from lines "RANK NODE"
+nodes() { sort -n out | cut -d ' ' -f 2 | tr -d '\n'; }
+where='echo $MUSTER_RANK $MUSTER_NODE'
+
+run --nodes 3 -n 7 --map-by node sh -c "$where" </dev/null
+expect 0 "--map-by node"
+[ "$(nodes)" = 0120120 ] || complain "ranks do not go round the nodes: $(nodes)"
+run --nodes 3 --slots 3 -n 7 --map-by slot sh -c "$where" </dev/null
+expect 0 "--map-by slot"
+[ "$(nodes)" = 0001112 ] || complain "ranks do not fill the slots: $(nodes)"
+run --nodes 2 --slots 2 -n 5 true </dev/null
+expect 2 "more processes than slots"
+says "5 processes do not fit: 2 nodes with --slots 2 take 4; --oversubscribe"
+run --nodes 2 --slots 2 -n 5 --map-by slot --oversubscribe --bind-to core --report-bindings sh -c "$where" </dev/null
+expect 0 "--oversubscribe"
+[ "$(nodes)" = 00011 ] || complain "more processes than slots are not spread evenly: $(nodes)"
+says "slots are oversubscribed, so processes are not bound" "rank 4 on node 1 (node1) is not bound"
+
+# Hosts, with an agent that leaves the host out.
+printf '#!/bin/sh\nshift\nexec sh -c "exec $*"\n' >agent
+chmod +x agent
+printf 'one slots=1 max_slots=2 address=127.0.0.11\ntwo slots=2 address=127.0.0.12\n' >hosts
+run --machinefile hosts --agent ./agent --map-by node:oversubscribe -np 6 sh -c "$where" </dev/null
+expect 0 "hosts that are oversubscribed"
+[ "$(nodes)" = 010111 ] || complain "max_slots does not hold: $(nodes)"
+run -H 127.0.0.11:2,127.0.0.12:2 --agent ./agent --map-by node sh -c "$where" </dev/null
+expect 0 "-H"
+[ "$(nodes)" = 0101 ] || complain "ranks do not go round the hosts: $(nodes)"
+
+# A death in a job that goes round the nodes: all are told, and a node takes its own ranks along.
+run --nodes 2 -n 6 --map-by node sh -c '[ $MUSTER_RANK != 3 ] || exit 7; exec sleep 60' </dev/null
+expect 7 "a process that fails"
+says "process 3 on node 1 (node1): exit code 7"
+run --nodes 2 -n 5 --map-by node --on-failure continue sh -c '[ $MUSTER_RANK != 3 ] || kill -9 $PPID; [ $MUSTER_NODE = 0 ] || exec sleep 60' </dev/null
+expect 255 "a node that is lost"
+says "node 1 (node1) is lost, with its processes 1, 3"
+
+# Cores: all but one are taken away, so that any host will do.
+only=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+run_on_one() {
+    MUSTER_TEST=$tag timeout -k 5 60 taskset -c "$only" "$MUSTER" run "$@" >out 2>err
+    code=$?
+}
+run_on_one --bind-to core --report-bindings grep -o 'Cpus_allowed_list:.*' /proc/self/status </dev/null
+expect 0 "--bind-to core"
+[ "$(cut -f 2 out)" = "$only" ] || complain "the process is not where it is to be"
+grep -qE '^muster: rank 0 on node 0 \(node0\) is bound to core [0-9]+: \[[^B]*B[^B]*\]$' err || complain "no picture"
+run_on_one --nodes 3 --bind-to core true </dev/null
+expect 1 "more processes than cores"
+[ "$(grep -c 'cannot start the job: 3 processes cannot have a core each: its host has 1 (--bind-to none, or core:overload-allowed)' err)" -eq 1 ] ||
+    complain "it is not said once that there are too few cores"
+run_on_one --nodes 3 --bind-to core:overload-allowed --report-bindings true </dev/null
+expect 0 "cores that are shared"
+[ "$(grep -c 'is bound to core' err)" -eq 3 ] || complain "not all are bound"
+
+# SIGPIPE ends a writer, unless it is to survive others.
+ignored='grep -q "^SigIgn:.*1...$" /proc/self/status && echo yes || echo no'
+for words in "no" "yes --on-failure continue" "yes --sigpipe ignore" "no --on-failure continue --sigpipe default"; do
+    read -ra flags <<<"${words#* }"
+    [ "$words" != no ] || flags=()
+    run "${flags[@]}" sh -c "$ignored" </dev/null
+    expect 0 "SIGPIPE"
+    [ "$(cat out)" = "${words%% *}" ] || complain "SIGPIPE with '${flags[*]}' is not as it should be: $(cat out)"
+done
+run -n 1 --map-by socket true </dev/null
+expect 2 "a wrong word"
+says "--map-by is 'socket', but must be slot or node"
+nothing_left 10 "all of these"
+finish
