@@ -113,6 +113,7 @@ start_job() {
     shift 2
     rm -f input
     mkfifo input
+    : >run.out # else what a job before this one has said is there until the shell gets to it
     "$@" "$MUSTER" run --nodes "$nodes" -n "$processes" --on-failure continue \
         ${run_flags[@]+"${run_flags[@]}"} "$programs/survivor" <input >run.out 2>run.err &
     run=$!

@@ -1,4 +1,5 @@
 #!/bin/bash
+# timeout: 300
 # why and set, with real machines: nodes that are stopped, killed and cut off, and who says what of it.
 set -u
 . "$MUSTER_SOURCE/tests/system/by_hand.sh"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-enum { WATCHDOG_MS = 40000, CREDIT = 1 << 20 };
+enum { WATCHDOG_MS = 120000, CREDIT = 1 << 20 };
 
 struct fake_host fake;
 
