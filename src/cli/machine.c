@@ -3,6 +3,7 @@
 #include "cli/agent.h"
 #include "cli/bring_up.h"
 #include "cli/child.h"
+#include "daemon/scratch.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -54,11 +55,21 @@ struct machine {
 
 /* ---- the end ---- */
 
+/* What a daemon that was killed could not remove.  Files on other hosts wait for the next daemon.
+ */
+static void remove_files(const struct machine *machine, mu_slot slot)
+{
+    if (machine->config.pmix && machine->config.hosts == NULL)
+        mu_scratch_remove(machine->id, slot);
+}
+
 static void closed_one(struct machine *machine)
 {
     if (--machine->open > 0)
         return;
     machine->state = GONE;
+    for (uint32_t i = 0; i < machine->config.nodes; i++)
+        remove_files(machine, i); /* its processes may have lived on for a moment */
     if (machine->config.hooks.gone != NULL)
         machine->config.hooks.gone(machine->config.hooks.owner);
 }
@@ -227,6 +238,7 @@ static void on_ended(struct child *child, const struct mu_exit_kind *how)
     char text[MACHINE_TEXT_MAX];
     say_ended(machine, node, how, text);
     machine->alive--;
+    remove_files(machine, node->slot);
     if (machine->state == READY && machine->config.hooks.lost != NULL)
         machine->config.hooks.lost(machine->config.hooks.owner, node->slot, text);
     fail(machine, "node %u (%s): %s", node->slot, node->name, text);
@@ -240,12 +252,14 @@ static const struct child_hooks child_hooks = {on_line, on_ended, on_child_close
 static int start_daemon(struct machine *machine, struct node *node)
 {
     char record[PATH_MAX], fanout[16];
-    const char *argv[AGENT_WORDS_MAX + 8];
+    const char *argv[AGENT_WORDS_MAX + 9];
     size_t count = machine->agent.count;
     memcpy(argv, machine->agent.words, count * sizeof *argv);
     if (count > 0)
         argv[count++] = node->name;
     argv[count++] = machine->musterd;
+    if (!machine->config.pmix)
+        argv[count++] = "--no-pmix";
     if (machine->config.verbose)
         argv[count++] = "--verbose";
     if (machine->config.record_dir != NULL) {

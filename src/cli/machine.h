@@ -57,6 +57,7 @@ struct machine_config {
     const char *record_dir; /* an existing folder for node-N.record, on other hosts with its whole
                                path; NULL: nothing is recorded */
     uint32_t fanout;        /* of trees of agreements; a power of two; 0: the daemons' own */
+    bool pmix;              /* daemons serve PMIx, to programs that look for it */
     bool verbose;           /* daemons say on standard error what they do */
     bool is_mute;           /* they say nothing there, not even what somebody should know */
     uint64_t period_ns;     /* of heartbeats, and their timeout; 0: MACHINE_PERIOD_NS */

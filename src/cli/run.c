@@ -202,6 +202,7 @@ static bool prepare_machine(struct run *run)
         .hosts = hosts,
         .agent = run->options.agent,
         .record_dir = run->record_dir != NULL ? run->record_dir : run->options.record_dir,
+        .pmix = !run->options.no_pmix,
         .verbose = run->options.verbose,
         .period_ns = run->options.period_ns,
         .timeout_ns = run->options.timeout_ns,

@@ -280,6 +280,8 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
          "each node records what enters it, node-N.record there"},
         {"heartbeat", ARG_TEXT, &heartbeat, 0, 0, "PERIOD,TIMEOUT",
          "how often nodes beat, and which silence is a death (100ms,500ms)"},
+        {"no-pmix", ARG_FLAG, &options->no_pmix, 0, 0, NULL,
+         "do not serve PMIx, which programs of Open MPI need"},
         {"verbose", ARG_FLAG, &options->verbose, 0, 0, NULL, "say more on standard error"},
     };
     const struct command command = {"muster run", about, "PROGRAM [ARG]... [: ...]", args,

@@ -38,6 +38,7 @@ struct run_options {
     const char *record_dir;
     const char *report;
     uint64_t period_ns, timeout_ns; /* of heartbeats; 0: as usual */
+    bool no_pmix;
     bool verbose;
 };
 

@@ -288,6 +288,7 @@ static void on_dying(void *owner, uint32_t job, uint32_t rank)
 static void on_told(void *owner, const struct mu_local_event *event)
 {
     struct mu_daemon *daemon = owner;
+    mu_pmix_loader_told(daemon->pmix, event);
     mu_jobs_told(daemon->jobs, event);
     if (event->subject == MU_SUBJECT_PROCESS)
         mu_exchanges_ended(daemon->exchanges, event->job, event->rank,
@@ -367,11 +368,16 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
                                   .clock = daemon->clock,
                                   .processes = PROCESSES_MAX,
                                   .socket = mu_notify_name(daemon->notify),
-                                  .hooks = {daemon, job_begin, process_started, mu_daemon_ended,
-                                            mu_daemon_job_over, mu_daemon_gather}};
+                                  .hooks = {daemon, job_begin, mu_daemon_pmix_hold,
+                                            mu_daemon_pmix_env, mu_daemon_pmix_usual_env,
+                                            mu_daemon_pmix_env_free, process_started,
+                                            mu_daemon_ended, mu_daemon_job_over, mu_daemon_gather}};
     failed = mu_jobs_open(&jobs, &daemon->jobs);
     if (failed != 0)
         return say(text, "cannot prepare to start processes", failed);
+
+    if (config->pmix && !mu_daemon_pmix_open(daemon))
+        return say(text, "cannot prepare for PMIx", ENOMEM);
 
     struct mu_config core;
     mu_config_default(&core, orders->size, orders->slot);
@@ -461,9 +467,10 @@ struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *te
     uv_timer_init(&daemon->loop, &daemon->past_timer);
     uv_timer_init(&daemon->loop, &daemon->waiting_timer);
     uv_timer_init(&daemon->loop, &daemon->ring_timer);
+    uv_timer_init(&daemon->loop, &daemon->abort_timer);
     mu_daemon_chaos_open(daemon);
     daemon->left_timer.data = daemon->past_timer.data = daemon->waiting_timer.data =
-        daemon->ring_timer.data = daemon;
+        daemon->ring_timer.data = daemon->abort_timer.data = daemon;
     return daemon;
 }
 
@@ -493,13 +500,15 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
     daemon->peers = mu_peers_open(&daemon->net, addresses, &hooks);
     if (daemon->peers == NULL)
         abort();
-    const struct mu_exchanges_config exchanges = {.net = &daemon->net,
-                                                  .addresses = addresses,
-                                                  .shift = EXCHANGE_SHIFT,
-                                                  .hooks = {daemon, NULL, peer_fenced}};
+    const struct mu_exchanges_config exchanges = {
+        .net = &daemon->net,
+        .addresses = addresses,
+        .shift = EXCHANGE_SHIFT,
+        .hooks = {daemon, mu_daemon_pmix_asked, peer_fenced}};
     failed = mu_exchanges_open(&exchanges, &daemon->exchanges);
     if (failed != 0)
         return say(text, "cannot prepare exchanges", failed);
+    mu_pmix_loader_nodes(daemon->pmix, addresses);
     mu_drive_start(daemon->drive);
     failed = mu_daemon_ring_start(daemon, addresses);
     if (failed != 0)
@@ -527,6 +536,7 @@ static void on_all_over(void *owner)
     mu_peers_close(daemon->peers);
     mu_exchanges_leave(daemon->exchanges, daemon->machine_ends);
     mu_jobs_close(daemon->jobs);
+    mu_pmix_loader_close(daemon->pmix);
     mu_notify_close(daemon->notify);
     mu_agreements_close(daemon->agreements);
     mu_exchanges_close(daemon->exchanges);
@@ -540,6 +550,7 @@ static void on_all_over(void *owner)
     close_handle(&daemon->past_timer);
     close_handle(&daemon->waiting_timer);
     close_handle(&daemon->ring_timer);
+    close_handle(&daemon->abort_timer);
     mu_daemon_chaos_close(daemon);
     for (size_t i = 0; i < sizeof daemon->signals / sizeof daemon->signals[0]; i++)
         close_handle(&daemon->signals[i]);

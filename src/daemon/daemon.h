@@ -11,6 +11,7 @@ struct mu_daemon_config {
     const char *record; /* a file to be made, or NULL */
     uint8_t shift;      /* trees of agreements have a fan-out of 2^shift */
     uint32_t journal;   /* events that are kept for clients; a power of two */
+    bool pmix;          /* programs find a PMIx server, where there is libpmix */
     int lifeline;       /* when it ends, the daemon ends */
     int answers;        /* where "ready" goes */
 };

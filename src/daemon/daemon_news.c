@@ -177,6 +177,7 @@ void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_e
                         !stopping && evidence->verdict != MU_VERDICT_LEFT);
     mu_exchanges_ended(daemon->exchanges, job, rank,
                        !stopping && evidence->verdict != MU_VERDICT_LEFT);
+    mu_daemon_pmix_ended(daemon, job, rank);
     if (stopping)
         return; /* the launcher ends the job: it is news to nobody */
     if (evidence->verdict == MU_VERDICT_LEFT)
@@ -320,6 +321,7 @@ void mu_daemon_job_over(void *owner, uint32_t job)
     mu_notify_job_over(daemon->notify, job);
     mu_agreements_job_over(daemon->agreements, job);
     mu_exchanges_job_over(daemon->exchanges, job);
+    mu_pmix_loader_over(daemon->pmix, job);
     if (daemon->left.left.rows > 0 && daemon->left.job == job)
         daemon->left.left.rows = 0; /* nobody is left to hear goodbyes */
     forget_waiting_of(daemon, job);

@@ -11,6 +11,7 @@
 #include "daemon/jobs.h"
 #include "daemon/notify.h"
 #include "daemon/peers.h"
+#include "daemon/pmix_loader.h"
 #include "wire/news.h"
 
 enum { MU_FAULT_KINDS = MU_FAULT_AGREE_VALUE + 1 };
@@ -45,6 +46,9 @@ struct mu_daemon {
     struct mu_jobs *jobs;
     struct mu_agreements *agreements;
     struct mu_exchanges *exchanges; /* NULL before the start */
+    struct mu_pmix_loader *pmix;    /* NULL: not wanted */
+    uint32_t abort_job, abort_rank; /* a job that is to end when this process of it has; 0: none */
+    uv_timer_t abort_timer;
     struct sockaddr_in *addresses;
     uv_poll_t lifeline;
     int lifeline_fd;
@@ -165,6 +169,24 @@ void mu_daemon_chaos_let_go(void *owner, uint64_t holder);
 /* Whatever there was is over. */
 void mu_daemon_chaos_end(struct mu_daemon *daemon);
 void mu_daemon_chaos_close(struct mu_daemon *daemon);
+
+/* ---- daemon_pmix.c: between the PMIx module and the other parts ---- */
+
+/* False: no memory. */
+bool mu_daemon_pmix_open(struct mu_daemon *daemon);
+
+/* A process of this node has ended. */
+void mu_daemon_pmix_ended(struct mu_daemon *daemon, uint32_t job, uint32_t rank);
+
+/* Hook of exchange.h. */
+void mu_daemon_pmix_asked(void *owner, const struct mu_exchange_ticket *ticket,
+                          const uint8_t *bytes, size_t count);
+
+/* Hooks of jobs.h. */
+bool mu_daemon_pmix_hold(void *owner, uint32_t job, const struct mu_launch_job *spec);
+char **mu_daemon_pmix_env(void *owner, uint32_t job, uint32_t rank);
+char **mu_daemon_pmix_usual_env(void *owner, uint32_t job);
+void mu_daemon_pmix_env_free(void *owner, char **env);
 
 /* ---- daemon.c ---- */
 

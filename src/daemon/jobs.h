@@ -22,6 +22,14 @@ struct mu_jobs_hooks {
     void *owner;
     /* A job is to begin.  NULL, or why it cannot be. */
     const char *(*begin)(void *owner, uint32_t job, const struct mu_launch_job *spec);
+    /* It begins.  True: its processes have to wait for mu_jobs_go().  May be NULL. */
+    bool (*hold)(void *owner, uint32_t job, const struct mu_launch_job *spec);
+    /* Variables of one process, ended with NULL: those that win over the user's, and those over
+     * which the user's win.  NULL is none.  Given back with env_free().  All NULL: there are none.
+     */
+    char **(*env)(void *owner, uint32_t job, uint32_t rank);
+    char **(*usual_env)(void *owner, uint32_t job);
+    void (*env_free)(void *owner, char **env);
     void (*started)(void *owner, uint32_t job, uint32_t rank, uint32_t pid);
     /* A process ended, or could not be started.  'stopping': the launcher has ended the job (or is
      * gone), so this is no news for anybody else. */
@@ -53,6 +61,9 @@ void mu_jobs_close(struct mu_jobs *jobs);
 /* A launcher has connected: the connection is accepted, and belongs to 'jobs' now.  It brings one
  * job in its life. */
 void mu_jobs_launcher(struct mu_jobs *jobs, struct mu_conn *conn);
+
+/* A job that was held: its processes may start. */
+void mu_jobs_go(struct mu_jobs *jobs, uint32_t job);
 
 /* A process of this node seems to be dying: waits for its end, for a moment. */
 void mu_jobs_dying(struct mu_jobs *jobs, uint32_t job, uint32_t rank);

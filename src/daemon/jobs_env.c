@@ -67,23 +67,52 @@ static void write_own(const char **list, char *text, size_t room, const struct m
     }
 }
 
+/* Of a list whose strings go away: how much room copies take. */
+static size_t bytes_of(const char *const *list)
+{
+    size_t bytes = 0;
+    for (; *list != NULL; list++)
+        bytes += strlen(*list) + 1;
+    return bytes;
+}
+
+static const char *copy(char **text, const char *variable)
+{
+    size_t bytes = strlen(variable) + 1;
+    const char *made = memcpy(*text, variable, bytes);
+    *text += bytes;
+    return made;
+}
+
 const char *const *mu_jobs_env_make(const char *const *job, const char *const *program,
                                     const struct mu_jobs_env *env)
 {
-    size_t job_count = count_of(job), program_count = count_of(program), own = own_count(env);
-    size_t pointers = (own + job_count + program_count + 1) * sizeof(char *);
-    size_t texts = SOCKET_NAME + strlen(env->socket) + (own - 1) * NUMBER_MAX;
-    const char **list = malloc(pointers + texts);
+    static const char *const none[] = {NULL};
+    const char *const *given = env->given != NULL ? env->given : none;
+    const char *const *usual = env->usual != NULL ? env->usual : none;
+    size_t all = count_of(job) + count_of(program) + count_of(given) + count_of(usual);
+    size_t own = own_count(env), pointers = (own + all + 1) * sizeof(char *);
+    size_t own_texts = SOCKET_NAME + strlen(env->socket) + (own - 1) * NUMBER_MAX;
+    const char **list = malloc(pointers + own_texts + bytes_of(given) + bytes_of(usual));
     if (list == NULL)
         return NULL;
-    write_own(list, (char *)list + pointers, texts, env);
+    char *text = (char *)list + pointers;
+    write_own(list, text, own_texts, env);
+    text += own_texts;
     size_t used = own;
+    for (; *given != NULL; given++)
+        if (!has_name(list, used, *given))
+            list[used++] = copy(&text, *given);
+    size_t fixed = used, program_count = count_of(program);
     for (size_t i = 0; i < program_count; i++)
-        if (!has_name(list, own, program[i]))
+        if (!has_name(list, fixed, program[i]))
             list[used++] = program[i];
-    for (size_t i = 0; i < job_count; i++)
-        if (!has_name(list, own, job[i]) && !has_name(program, program_count, job[i]))
-            list[used++] = job[i];
+    for (; *job != NULL; job++)
+        if (!has_name(list, fixed, *job) && !has_name(program, program_count, *job))
+            list[used++] = *job;
+    for (; *usual != NULL; usual++)
+        if (!has_name(list, used, *usual))
+            list[used++] = copy(&text, *usual);
     list[used] = NULL;
     return list;
 }

@@ -196,6 +196,8 @@ static void take_job(struct mu_job_launcher *launcher, const struct mu_launch_me
     const struct mu_jobs_hooks *hooks = &jobs->config.hooks;
     reason = hooks->begin(hooks->owner, job->number, &job->orders->spec);
     if (reason == NULL) {
+        job->held =
+            hooks->hold != NULL && hooks->hold(hooks->owner, job->number, &job->orders->spec);
         add_job(launcher, job);
         return;
     }

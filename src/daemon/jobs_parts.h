@@ -70,6 +70,7 @@ struct mu_job {
     uint32_t submitted;           /* of these, the first so many are not waiting any more */
     uint32_t starting;
     uint32_t left; /* that have not ended */
+    bool held;     /* nothing starts before mu_jobs_go() */
     bool stopping;
     bool killed;                        /* time is over: whoever still comes up is killed */
     uint64_t kill_at_ms;                /* of the loop's clock; UINT64_MAX: never */

@@ -58,7 +58,20 @@ static const char *const *make_environment(const struct mu_job_process *process,
         .local_rank = (uint32_t)(process - job->processes),
         .pmi = job->pmi != NULL,
     };
-    return mu_jobs_env_make(job->orders->spec.envp, program->envp, &env);
+    const struct mu_jobs_hooks *hooks = &config->hooks;
+    char **given = NULL, **usual = NULL;
+    if (hooks->env != NULL) {
+        given = hooks->env(hooks->owner, job->number, process->rank);
+        usual = hooks->usual_env(hooks->owner, job->number);
+    }
+    env.given = (const char *const *)given;
+    env.usual = (const char *const *)usual;
+    const char *const *made = mu_jobs_env_make(job->orders->spec.envp, program->envp, &env);
+    if (given != NULL)
+        hooks->env_free(hooks->owner, given);
+    if (usual != NULL)
+        hooks->env_free(hooks->owner, usual);
+    return made;
 }
 
 static int open_pipes(struct mu_job_process *process, int stdio[3])
@@ -131,7 +144,7 @@ static void start(struct mu_job_process *process)
 static struct mu_job_process *next_waiting(struct mu_jobs *jobs)
 {
     for (struct mu_job *job = jobs->first; job != NULL; job = job->next)
-        if (job->submitted < job->count)
+        if (!job->held && job->submitted < job->count)
             return &job->processes[job->submitted];
     return NULL;
 }
@@ -144,6 +157,15 @@ void mu_jobs_start_more(struct mu_jobs *jobs)
         if (process->job->starting == 0 && process->job->submitted == process->job->count)
             mu_job_orders_free(process->job);
     }
+}
+
+void mu_jobs_go(struct mu_jobs *jobs, uint32_t number)
+{
+    struct mu_job *job = mu_jobs_find(jobs, number);
+    if (job == NULL || !job->held)
+        return;
+    job->held = false;
+    mu_jobs_start_more(jobs);
 }
 
 /* One that cannot be watched must not run.  It is an orphan from here on, and reaped as those. */

@@ -19,7 +19,7 @@
 enum { EXIT_USAGE = 2, JOURNAL_EVENTS = 4096, JOURNAL_MAX = MU_BOARD_CAPACITY_MAX };
 
 static const char help[] =
-    "usage: musterd [--record FILE] [--journal N] [--fanout N] [--verbose] < ORDERS\n"
+    "usage: musterd [--record FILE] [--journal N] [--fanout N] [--no-pmix] [--verbose] < ORDERS\n"
     "\n"
     "One node of a machine: starts and watches processes, and tells everybody who has died.\n"
     "'muster run' starts it, and tells it on standard input who it is (src/daemon/orders.h).\n"
@@ -28,6 +28,7 @@ static const char help[] =
     "  --record FILE  write what enters the protocols to a new FILE, for 'muster sim replay'\n"
     "  --journal N    keep the last N events for local programs; a power of two (4096)\n"
     "  --fanout N     of the trees of agreements; a power of two, the same at all nodes (2)\n"
+    "  --no-pmix      do not serve PMIx, which programs of Open MPI need\n"
     "  --verbose      say what happens, on standard error\n"
     "  --version      print the version\n"
     "  --help         print this\n";
@@ -36,18 +37,17 @@ struct flags {
     const char *record;
     uint8_t shift;
     uint32_t journal;
+    bool no_pmix;
     bool verbose;
 };
 
 static void parse(int argc, char **argv, struct flags *flags)
 {
-    static const struct option options[] = {{"record", required_argument, NULL, 'r'},
-                                            {"journal", required_argument, NULL, 'j'},
-                                            {"fanout", required_argument, NULL, 'f'},
-                                            {"verbose", no_argument, NULL, 'v'},
-                                            {"version", no_argument, NULL, 'V'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"record", required_argument, NULL, 'r'}, {"journal", required_argument, NULL, 'j'},
+        {"fanout", required_argument, NULL, 'f'}, {"no-pmix", no_argument, NULL, 'p'},
+        {"verbose", no_argument, NULL, 'v'},      {"version", no_argument, NULL, 'V'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         switch (option) {
@@ -78,6 +78,9 @@ static void parse(int argc, char **argv, struct flags *flags)
                 flags->shift++;
             break;
         }
+        case 'p':
+            flags->no_pmix = true;
+            break;
         case 'v':
             flags->verbose = true;
             break;
@@ -168,6 +171,7 @@ int main(int argc, char **argv)
                                       .record = flags.record,
                                       .journal = flags.journal,
                                       .shift = flags.shift,
+                                      .pmix = !flags.no_pmix,
                                       .lifeline = STDIN_FILENO,
                                       .answers = STDOUT_FILENO};
     struct mu_daemon *daemon = mu_daemon_open(&config, text);

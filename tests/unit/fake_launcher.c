@@ -371,7 +371,12 @@ int fake_begin(void **state)
         .clock = 77,
         .processes = FAKE_PROCESSES,
         .socket = FAKE_SOCKET,
-        .hooks = {&fake, on_begin, on_started, on_ended, on_over, on_gather},
+        .hooks = {.owner = &fake,
+                  .begin = on_begin,
+                  .started = on_started,
+                  .ended = on_ended,
+                  .over = on_over,
+                  .gather = on_gather},
     };
     assert_int_equal(mu_jobs_open(&config, &fake.jobs), 0);
     return 0;

@@ -1,0 +1,101 @@
+/* The contract between the daemon and its PMIx module (src/pmix), which it loads when the first job
+ * begins: so a daemon without jobs, or on a host without libpmix, pays nothing.
+ *
+ * Nothing of libpmix is here.  Its callbacks run on its own thread: the module puts them into a
+ * queue and calls 'wake', and the daemon's loop calls turn().  All other functions of the module
+ * and of the host are called on the loop's thread, but for open(), which blocks and has a thread of
+ * its own.  No function waits. */
+#ifndef MU_DAEMON_PMIX_H
+#define MU_DAEMON_PMIX_H
+
+#include "wire/exchange.h"
+#include "wire/launch.h"
+#include "wire/local.h"
+
+enum { MU_PMIX_VERSION = 1, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
+
+struct mu_pmix; /* the module's own */
+
+/* What came of an exchange. */
+struct mu_pmix_result {
+    uint32_t part_count;
+    const struct mu_exchange_part *parts; /* by node; valid within the call */
+    uint32_t gone;                        /* participants that have failed */
+};
+
+/* Somebody in the module who waits for the daemon; part of a larger struct. */
+struct mu_pmix_wait {
+    void (*done)(struct mu_pmix_wait *wait, const struct mu_pmix_result *result);
+    /* bytes NULL: that node is dead, or does not serve this. */
+    void (*answered)(struct mu_pmix_wait *wait, const uint8_t *bytes, size_t count);
+};
+
+/* What the daemon does for the module. */
+struct mu_pmix_host {
+    void *owner;
+    /* From any thread: turn() is to be called soon. */
+    void (*wake)(void *owner);
+    /* What job_begin() began is done: processes may start. */
+    void (*ready)(void *owner, uint32_t job);
+    /* All processes of 'runs' on this node have come to the n-th collective of this tag: NULL, or
+     * why not.  'done' is called once, never within this call, unless the job is over first. */
+    const char *(*exchange)(void *owner, uint32_t job, uint64_t tag, const struct mu_rank_run *runs,
+                            uint32_t run_count, const uint8_t *bytes, size_t count,
+                            struct mu_pmix_wait *wait);
+    /* A question to the module of another node, or of this one.  'answered' is called once, unless
+     * the job is over first. */
+    void (*ask)(void *owner, uint32_t job, mu_slot node, const uint8_t *bytes, size_t count,
+                struct mu_pmix_wait *wait);
+    /* To a question: exactly once. */
+    void (*answer)(void *owner, void *ticket, const uint8_t *bytes, size_t count);
+    /* A process wants its whole job to end. */
+    void (*abort_job)(void *owner, uint32_t job, uint32_t rank);
+};
+
+struct mu_pmix_config {
+    struct mu_pmix_host host;
+    uint64_t machine;
+    mu_slot self;
+    uint32_t size;                         /* nodes */
+    const char (*names)[MU_PMIX_NAME_MAX]; /* of all nodes; as long as the module is open */
+    const char *folder;                    /* for files; whoever opens removes it */
+};
+
+struct mu_pmix_job {
+    uint32_t number;
+    uint32_t size; /* ranks */
+    uint32_t run_count;
+    const struct mu_launch_run *runs; /* where they are; valid within the call */
+    const char *folder;               /* of the job, on this node; valid within the call */
+    uint32_t on_host;                 /* its processes on this host, of all nodes that are here */
+};
+
+/* What the module exports, as the symbol MU_PMIX_SYMBOL. */
+struct mu_pmix_module {
+    uint32_t version;
+    /* Blocks for some ms.  NULL, with a sentence in 'text'. */
+    struct mu_pmix *(*open)(const struct mu_pmix_config *config, char text[MU_PMIX_TEXT_MAX]);
+    /* Blocks for a ms; no hook is called. */
+    void (*close)(struct mu_pmix *pmix);
+    /* After 'wake'. */
+    void (*turn)(struct mu_pmix *pmix);
+    /* The hook 'ready' follows.  NULL, or why not. */
+    const char *(*job_begin)(struct mu_pmix *pmix, const struct mu_pmix_job *job);
+    void (*job_over)(struct mu_pmix *pmix, uint32_t job);
+    /* "NAME=VALUE" of one process, ended with NULL, for env_free(): over what the user has set, and
+     * under that.  NULL: no memory. */
+    char **(*env)(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
+    char **(*usual_env)(struct mu_pmix *pmix, uint32_t job);
+    void (*env_free)(char **env);
+    /* What everybody hears; each once. */
+    void (*told)(struct mu_pmix *pmix, const struct mu_local_event *event);
+    /* A process of this node has ended, whether that is news or not. */
+    void (*ended)(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
+    /* A question: host.answer() follows, within the call or later. */
+    void (*asked)(struct mu_pmix *pmix, uint32_t job, const uint8_t *bytes, size_t count,
+                  void *ticket);
+};
+
+#define MU_PMIX_SYMBOL "mu_pmix_module"
+
+#endif

@@ -1,0 +1,201 @@
+/* Deaths, as events of PMIx, to the processes of the job that it happened to.  Each process is told
+ * once (libpmix.h).
+ *
+ * Never through the handler of a program that did not ask for this code: Open MPI's would end the
+ * job (PMIX_EVENT_NON_DEFAULT).  Never later than now: libpmix would keep it, and whoever asks for
+ * a second code of it would hear it a second time (PMIX_EVENT_DO_NOT_CACHE). */
+#include "pmix/inside.h"
+#include "pmix/libpmix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { INFO_MAX = 9, CODES_MAX = 4 };
+
+/* One death, until libpmix has told everybody.  It goes from the loop to libpmix's thread. */
+struct notice {
+    pmix_status_t codes[CODES_MAX]; /* the first of these that a process has asked for tells it */
+    size_t code_count, code_at;
+    pmix_proc_t source;
+    size_t count;
+    pmix_info_t info[INFO_MAX]; /* info[0]: to whom */
+};
+
+/* ---- which codes ---- */
+
+static pmix_status_t code_of(const struct mu_evidence *evidence)
+{
+    if (evidence->cause == MU_CAUSE_NODE_LOST)
+        return PMIX_ERR_PROC_TERM_WO_SYNC;
+    switch (evidence->how.type) {
+    case MU_EXIT_CODE:
+        return PMIX_ERR_EXIT_NONZERO_TERM;
+    case MU_EXIT_SIGNAL:
+        return PMIX_ERR_PROC_ABORTED_BY_SIG;
+    case MU_EXIT_NOT_STARTED:
+        return PMIX_ERR_PROC_FAILED_TO_START;
+    case MU_EXIT_LEFT:
+    case MU_EXIT_UNKNOWN:
+        return PMIX_ERR_PROC_TERM_WO_SYNC;
+    }
+    abort();
+}
+
+/* The particular one, those that are more general, and the one that programs used to ask for. */
+static void add_codes(struct notice *notice, const struct mu_evidence *evidence)
+{
+    static const pmix_status_t general[] = {PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_EVENT_PROC_TERMINATED,
+                                            PMIX_ERR_PROC_ABORTED};
+    notice->codes[notice->code_count++] = code_of(evidence);
+    for (size_t i = 0; i < sizeof general / sizeof *general; i++)
+        if (general[i] != notice->codes[0])
+            notice->codes[notice->code_count++] = general[i];
+    if (!mu_libpmix_is_known())
+        notice->code_count = 1;
+}
+
+/* ---- what is said ---- */
+
+static void add(struct notice *notice, const char *key, const void *value, pmix_data_type_t type)
+{
+    PMIX_INFO_LOAD(&notice->info[notice->count], key, value, type);
+    notice->count++;
+}
+
+static void load_targets(pmix_info_t *info, pmix_proc_t *procs, size_t count)
+{
+    pmix_data_array_t array = {.type = PMIX_PROC, .size = count, .array = procs};
+    PMIX_INFO_LOAD(info, PMIX_EVENT_CUSTOM_RANGE, &array, PMIX_DATA_ARRAY);
+}
+
+static struct notice *make_notice(const struct mu_pmix *pmix, const struct mu_space *space,
+                                  const struct mu_local_event *event, uint32_t rank)
+{
+    struct notice *notice = calloc(1, sizeof *notice);
+    char text[MU_EVIDENCE_TEXT_MAX];
+    pmix_proc_t all;
+    bool yes = true;
+    if (notice == NULL)
+        abort(); /* somebody would stay untold */
+    PMIX_LOAD_PROCID(&all, space->name, PMIX_RANK_WILDCARD);
+    load_targets(&notice->info[notice->count++], &all, 1);
+    PMIX_LOAD_PROCID(&notice->source, space->name, rank);
+    mu_evidence_text(&event->evidence, text, sizeof text);
+    add(notice, PMIX_EVENT_NON_DEFAULT, &yes, PMIX_BOOL);
+    add(notice, PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
+    add(notice, PMIX_EVENT_TEXT_MESSAGE, text, PMIX_STRING);
+    add(notice, PMIX_HOSTNAME, pmix->config.names[event->node], PMIX_STRING);
+    add(notice, PMIX_NODEID, &event->node, PMIX_UINT32);
+    return notice;
+}
+
+/* ---- telling ---- */
+
+static void free_notice(struct notice *notice)
+{
+    for (size_t i = 0; i < notice->count; i++)
+        PMIX_INFO_DESTRUCT(&notice->info[i]);
+    free(notice);
+}
+
+static void on_notified(pmix_status_t status, void *data);
+
+/* The source is the victim: else libpmix gives it back to us, to be spread. */
+static void notify(struct notice *notice)
+{
+    mu_pmix_gives();
+    if (PMIx_Notify_event(notice->codes[notice->code_at], &notice->source, PMIX_RANGE_CUSTOM,
+                          notice->info, notice->count, on_notified, notice) != PMIX_SUCCESS)
+        free_notice(notice);
+}
+
+/* On libpmix's thread, at once after that code was sent: nobody can have asked for one meanwhile.
+ */
+static void on_notified(pmix_status_t status, void *data)
+{
+    struct notice *notice = data;
+    mu_pmix_takes();
+    (void)status;
+    while (++notice->code_at < notice->code_count) {
+        pmix_proc_t *procs;
+        size_t count =
+            mu_libpmix_only_of(notice->source.nspace, notice->codes, notice->code_at + 1, &procs);
+        if (count == 0)
+            continue;
+        PMIX_INFO_DESTRUCT(&notice->info[0]);
+        load_targets(&notice->info[0], procs, count);
+        free(procs);
+        notify(notice);
+        return;
+    }
+    free_notice(notice);
+}
+
+static pmix_proc_state_t state_of(const struct mu_evidence *evidence)
+{
+    if (evidence->cause == MU_CAUSE_NODE_LOST)
+        return PMIX_PROC_STATE_COMM_FAILED;
+    switch (evidence->how.type) {
+    case MU_EXIT_LEFT:
+        return PMIX_PROC_STATE_TERMINATED;
+    case MU_EXIT_CODE:
+        return PMIX_PROC_STATE_TERM_NON_ZERO;
+    case MU_EXIT_SIGNAL:
+        return PMIX_PROC_STATE_ABORTED_BY_SIG;
+    case MU_EXIT_NOT_STARTED:
+        return PMIX_PROC_STATE_FAILED_TO_START;
+    case MU_EXIT_UNKNOWN:
+        return PMIX_PROC_STATE_ABORTED;
+    }
+    abort();
+}
+
+static void tell_process(struct mu_pmix *pmix, const struct mu_local_event *event)
+{
+    struct mu_space *space = mu_space_find(pmix, event->job);
+    if (space == NULL || event->rank >= space->size || space->gone[event->rank].verdict != 0)
+        return;
+    space->gone[event->rank] =
+        (struct mu_gone){.verdict = event->evidence.verdict,
+                         .state = state_of(&event->evidence),
+                         .exit_code = (uint8_t)mu_exit_kind_shell_code(&event->evidence.how)};
+    if (event->evidence.verdict == MU_VERDICT_LEFT)
+        return;
+    struct notice *notice = make_notice(pmix, space, event, event->rank);
+    int exit_code = mu_exit_kind_shell_code(&event->evidence.how);
+    add_codes(notice, &event->evidence);
+    add(notice, PMIX_EVENT_AFFECTED_PROC, &notice->source, PMIX_PROC);
+    if (event->evidence.cause == MU_CAUSE_EXIT)
+        add(notice, PMIX_EXIT_CODE, &exit_code, PMIX_INT);
+    notify(notice);
+}
+
+static uint32_t first_rank_on(const struct mu_space *space, mu_slot node)
+{
+    for (uint32_t i = 0; i < space->run_count; i++)
+        if (space->runs[i].slot == node)
+            return space->runs[i].first;
+    return MU_RANK_NONE;
+}
+
+/* To the jobs that have processes there; what became of these follows, one by one. */
+static void tell_node(struct mu_pmix *pmix, const struct mu_local_event *event)
+{
+    pmix->dead[event->node] = true;
+    for (struct mu_space *space = pmix->spaces; space != NULL; space = space->next) {
+        uint32_t rank = first_rank_on(space, event->node);
+        if (rank == MU_RANK_NONE)
+            continue;
+        struct notice *notice = make_notice(pmix, space, event, rank);
+        notice->codes[notice->code_count++] = PMIX_EVENT_NODE_DOWN;
+        notify(notice);
+    }
+}
+
+void mu_events_told(struct mu_pmix *pmix, const struct mu_local_event *event)
+{
+    if (event->subject == MU_SUBJECT_NODE)
+        tell_node(pmix, event);
+    else
+        tell_process(pmix, event);
+}

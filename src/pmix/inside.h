@@ -1,0 +1,184 @@
+/* What the files of the module share.
+ *
+ * Two threads: libpmix's, on which its upcalls run (upcall.c), and the daemon's loop, on which all
+ * the rest does.  The queue is the only thing that both touch. */
+#ifndef MU_PMIX_INSIDE_H
+#define MU_PMIX_INSIDE_H
+
+#include "daemon/pmix.h"
+
+#include <strings.h> /* pmix_common.h needs it */
+
+#include <pmix.h>
+#include <pmix_server.h>
+#include <stdatomic.h>
+
+/* Something that libpmix's thread has handed over. */
+struct mu_upcall {
+    struct mu_upcall *next;
+    /* On the loop.  Frees it. */
+    void (*run)(struct mu_pmix *pmix, struct mu_upcall *upcall);
+};
+
+/* Something that libpmix waits for and the daemon has not done yet: when the job is over, it never
+ * will.  Part of a larger struct. */
+struct mu_pending {
+    struct mu_pending *next, **link; /* link NULL: in no list */
+    /* Answers libpmix, and frees itself. */
+    void (*give_up)(struct mu_pending *pending);
+};
+
+enum mu_client_state { MU_CLIENT_NEW, MU_CLIENT_CONNECTED, MU_CLIENT_FINALIZED, MU_CLIENT_LOST };
+
+/* A process of this node. */
+struct mu_client_here {
+    uint32_t rank;
+    enum mu_client_state state;
+    bool ended; /* the process */
+    bool stood_in;
+};
+
+/* How a process has ended, wherever it was. */
+struct mu_gone {
+    uint8_t verdict; /* enum mu_verdict; 0: it is not known to have ended */
+    pmix_proc_state_t state;
+    uint8_t exit_code; /* as a shell has it */
+};
+
+/* A job: a namespace of PMIx. */
+struct mu_space {
+    struct mu_space *next;
+    uint32_t number;
+    pmix_nspace_t name;
+    uint32_t size;
+    uint32_t run_count;
+    struct mu_launch_run *runs;
+    struct mu_gone *gone; /* by rank */
+    bool is_used;         /* a process here has connected */
+    uint32_t here_count;
+    struct mu_client_here *here; /* in the order of ranks */
+    uint32_t to_register;        /* what libpmix has not confirmed yet */
+    char *folder;
+    bool crowded; /* this host has fewer cores than processes of the job */
+    struct mu_pending *pending;
+};
+
+struct mu_pmix {
+    struct mu_pmix_config config;
+    char hostname[MU_PMIX_NAME_MAX];
+    struct mu_upcall *_Atomic newest; /* of the queue; each knows the one before it */
+    struct mu_space *spaces;
+    bool *dead;                     /* by node */
+    struct mu_modex *modex;         /* requests that wait for a process of this node */
+    struct mu_published *published; /* what is kept at this node */
+};
+
+/* ---- queue.c ---- */
+
+/* From any thread.  The module must be open. */
+void mu_upcall_put(struct mu_upcall *upcall);
+void mu_upcall_turn(struct mu_pmix *pmix);
+
+/* Around what the loop gives to libpmix, before, and where libpmix's thread takes it, first. */
+void mu_pmix_gives(void);
+void mu_pmix_takes(void);
+
+/* The module that is open: libpmix is one for a process, and its upcalls carry no context. */
+extern struct mu_pmix *mu_pmix_open_one;
+
+/* ---- space.c: jobs ---- */
+
+const char *mu_space_begin(struct mu_pmix *pmix, const struct mu_pmix_job *job);
+void mu_space_over(struct mu_pmix *pmix, uint32_t job);
+struct mu_space *mu_space_find(const struct mu_pmix *pmix, uint32_t job);
+struct mu_space *mu_space_named(const struct mu_pmix *pmix, const char *name);
+struct mu_client_here *mu_space_client(const struct mu_space *space, uint32_t rank);
+mu_slot mu_space_node(const struct mu_space *space, uint32_t rank);
+char **mu_space_env(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
+char **mu_space_usual_env(struct mu_pmix *pmix, uint32_t job);
+void mu_space_env_free(char **env);
+void mu_space_ended(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
+void mu_space_connected(struct mu_pmix *pmix, const pmix_proc_t *proc, enum mu_client_state state);
+
+void mu_pending_add(struct mu_space *space, struct mu_pending *pending,
+                    void (*give_up)(struct mu_pending *pending));
+void mu_pending_remove(struct mu_pending *pending); /* or nothing */
+
+/* ---- stand_in.c: for processes that died before they connected ---- */
+
+void mu_stand_in_look(struct mu_pmix *pmix, struct mu_space *space);
+
+/* ---- upcall.c: what libpmix calls ---- */
+
+extern pmix_server_module_t mu_pmix_upcalls;
+void mu_upcall_watch_connections(void);
+
+/* ---- collective.c: fence, connect, disconnect, group ---- */
+
+enum mu_collective_kind {
+    MU_COLLECTIVE_FENCE = 1,
+    MU_COLLECTIVE_CONNECT,
+    MU_COLLECTIVE_DISCONNECT,
+    MU_COLLECTIVE_GROUP,
+    MU_COLLECTIVE_UNGROUP,
+};
+
+/* The same name has the same number at all nodes. */
+uint64_t mu_name_hash(const char *name);
+
+/* Copies all of it.  On libpmix's thread. */
+struct mu_collective *mu_collective_make(enum mu_collective_kind kind, const char *name,
+                                         const pmix_proc_t *procs, size_t proc_count,
+                                         const char *bytes, size_t count, bool all_came);
+pmix_status_t mu_collective_fence(struct mu_collective *made, pmix_modex_cbfunc_t done, void *data);
+pmix_status_t mu_collective_op(struct mu_collective *made, pmix_op_cbfunc_t done, void *data);
+pmix_status_t mu_collective_group(struct mu_collective *made, pmix_info_cbfunc_t done, void *data);
+
+/* ---- modex.c: what a process of another node has put ---- */
+
+pmix_status_t mu_modex_want(const pmix_proc_t *proc, pmix_modex_cbfunc_t done, void *data);
+void mu_modex_asked(struct mu_pmix *pmix, struct mu_space *space, struct mu_reader *reader,
+                    void *ticket);
+void mu_modex_ended(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
+void mu_modex_over(struct mu_pmix *pmix, uint32_t job);
+
+/* ---- events.c ---- */
+
+void mu_events_told(struct mu_pmix *pmix, const struct mu_local_event *event);
+
+/* ---- ask.c: questions between modules ---- */
+
+enum mu_ask_kind { MU_ASK_MODEX = 1, MU_ASK_PUBLISH, MU_ASK_LOOKUP, MU_ASK_UNPUBLISH };
+
+void mu_ask_asked(struct mu_pmix *pmix, uint32_t job, const uint8_t *bytes, size_t count,
+                  void *ticket);
+
+/* ---- publish.c, keep.c: keys that processes of a job show each other ---- */
+
+/* On libpmix's thread. */
+pmix_status_t mu_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t count,
+                         pmix_op_cbfunc_t done, void *data);
+pmix_status_t mu_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t info[],
+                        size_t count, pmix_lookup_cbfunc_t done, void *data);
+pmix_status_t mu_unpublish(const pmix_proc_t *proc, char **keys, pmix_op_cbfunc_t done, void *data);
+
+struct mu_kept_question {
+    uint32_t job;
+    bool flag;     /* PUBLISH: for one reader only; LOOKUP: waits for it */
+    uint32_t rank; /* who asks */
+    const char *key;
+    const uint8_t *bytes; /* PUBLISH: the value, as libpmix packs it */
+    size_t count;
+};
+
+void mu_keep_asked(struct mu_pmix *pmix, enum mu_ask_kind kind,
+                   const struct mu_kept_question *question, void *ticket);
+void mu_keep_over(struct mu_pmix *pmix, uint32_t job);
+
+/* ---- query.c ---- */
+
+/* On libpmix's thread. */
+pmix_status_t mu_query(const pmix_proc_t *proc, const pmix_query_t *queries, size_t count,
+                       pmix_info_cbfunc_t done, void *data);
+
+#endif

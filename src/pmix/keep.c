@@ -1,0 +1,143 @@
+/* What is published, at the node that keeps it. */
+#include "pmix/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct mu_published {
+    struct mu_published *next;
+    uint32_t job;
+    bool waits;     /* nothing is published yet: it is a question that waits for it */
+    bool read_once; /* gone with its first reader */
+    uint32_t rank;  /* who published it */
+    void *ticket;   /* of who waits */
+    char *key;
+    size_t count;
+    uint8_t bytes[];
+};
+
+static void answer(struct mu_pmix *pmix, void *ticket, pmix_status_t status,
+                   const struct mu_published *found)
+{
+    enum { FIXED = 8 };
+    struct mu_writer writer;
+    size_t room = FIXED + (found != NULL ? found->count : 0);
+    uint8_t *text = malloc(room);
+    if (text == NULL)
+        abort(); /* somebody would wait for ever */
+    mu_writer_init(&writer, text, room);
+    mu_write_u32(&writer, (uint32_t)status);
+    if (found != NULL) {
+        mu_write_u32(&writer, found->rank);
+        if (found->count > 0)
+            mu_write_bytes(&writer, found->bytes, found->count);
+    }
+    pmix->config.host.answer(pmix->config.host.owner, ticket, text, writer.used);
+    free(text);
+}
+
+static struct mu_published **find(struct mu_pmix *pmix, uint32_t job, const char *key, bool waits)
+{
+    struct mu_published **link = &pmix->published;
+    while (*link != NULL &&
+           ((*link)->job != job || (*link)->waits != waits || strcmp((*link)->key, key) != 0))
+        link = &(*link)->next;
+    return link;
+}
+
+static void drop(struct mu_published **link)
+{
+    struct mu_published *published = *link;
+    *link = published->next;
+    free(published->key);
+    free(published);
+}
+
+static struct mu_published *add(struct mu_pmix *pmix, uint32_t job, const char *key,
+                                const uint8_t *bytes, size_t count)
+{
+    struct mu_published *made = calloc(1, sizeof *made + count);
+    char *copy = strdup(key);
+    if (made == NULL || copy == NULL)
+        abort();
+    made->job = job;
+    made->key = copy;
+    made->count = count;
+    if (count > 0)
+        memcpy(made->bytes, bytes, count);
+    made->next = pmix->published;
+    pmix->published = made;
+    return made;
+}
+
+static void publish(struct mu_pmix *pmix, const struct mu_kept_question *question, void *ticket)
+{
+    struct mu_published **link, *made;
+    if (*find(pmix, question->job, question->key, false) != NULL) {
+        answer(pmix, ticket, PMIX_ERR_DUPLICATE_KEY, NULL);
+        return;
+    }
+    made = add(pmix, question->job, question->key, question->bytes, question->count);
+    made->rank = question->rank;
+    made->read_once = question->flag;
+    answer(pmix, ticket, PMIX_SUCCESS, NULL);
+    bool was_read = false;
+    while ((!made->read_once || !was_read) &&
+           *(link = find(pmix, question->job, question->key, true)) != NULL) {
+        answer(pmix, (*link)->ticket, PMIX_SUCCESS, made);
+        drop(link);
+        was_read = true;
+    }
+    if (made->read_once && was_read)
+        drop(find(pmix, question->job, question->key, false));
+}
+
+static void lookup(struct mu_pmix *pmix, const struct mu_kept_question *question, void *ticket)
+{
+    struct mu_published **link = find(pmix, question->job, question->key, false);
+    if (*link != NULL) {
+        answer(pmix, ticket, PMIX_SUCCESS, *link);
+        if ((*link)->read_once)
+            drop(link);
+    } else if (question->flag) {
+        struct mu_published *waiting = add(pmix, question->job, question->key, NULL, 0);
+        waiting->waits = true;
+        waiting->ticket = ticket;
+    } else {
+        answer(pmix, ticket, PMIX_ERR_NOT_FOUND, NULL);
+    }
+}
+
+/* By who published it only. */
+static void unpublish(struct mu_pmix *pmix, const struct mu_kept_question *question, void *ticket)
+{
+    struct mu_published **link = find(pmix, question->job, question->key, false);
+    bool its_own = *link != NULL && (*link)->rank == question->rank;
+    if (its_own)
+        drop(link);
+    answer(pmix, ticket, its_own ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND, NULL);
+}
+
+void mu_keep_asked(struct mu_pmix *pmix, enum mu_ask_kind kind,
+                   const struct mu_kept_question *question, void *ticket)
+{
+    if (kind == MU_ASK_PUBLISH)
+        publish(pmix, question, ticket);
+    else if (kind == MU_ASK_LOOKUP)
+        lookup(pmix, question, ticket);
+    else
+        unpublish(pmix, question, ticket);
+}
+
+void mu_keep_over(struct mu_pmix *pmix, uint32_t job)
+{
+    for (struct mu_published **link = &pmix->published; *link != NULL;) {
+        if ((*link)->job != job) {
+            link = &(*link)->next;
+            continue;
+        }
+        if ((*link)->waits)
+            answer(pmix, (*link)->ticket, PMIX_ERR_NOT_FOUND, NULL);
+        drop(link);
+    }
+}

@@ -1,0 +1,390 @@
+/* Jobs as namespaces: registered before their processes start, forgotten when they are over. */
+#define _GNU_SOURCE
+#include "pmix/inside.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- looking up ---- */
+
+struct mu_space *mu_space_find(const struct mu_pmix *pmix, uint32_t job)
+{
+    struct mu_space *space = pmix->spaces;
+    while (space != NULL && space->number != job)
+        space = space->next;
+    return space;
+}
+
+struct mu_space *mu_space_named(const struct mu_pmix *pmix, const char *name)
+{
+    struct mu_space *space = pmix->spaces;
+    while (space != NULL && strncmp(space->name, name, sizeof space->name) != 0)
+        space = space->next;
+    return space;
+}
+
+struct mu_client_here *mu_space_client(const struct mu_space *space, uint32_t rank)
+{
+    uint32_t low = 0, high = space->here_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (space->here[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < space->here_count && space->here[low].rank == rank;
+    return found ? &space->here[low] : NULL;
+}
+
+mu_slot mu_space_node(const struct mu_space *space, uint32_t rank)
+{
+    struct mu_launch_job spec = {
+        .size = space->size, .run_count = space->run_count, .runs = space->runs};
+    const struct mu_launch_run *run = mu_launch_run_of(&spec, rank);
+    assert(run != NULL); /* the caller has looked at the rank */
+    return run->slot;
+}
+
+/* ---- what it waits for ---- */
+
+void mu_pending_add(struct mu_space *space, struct mu_pending *pending,
+                    void (*give_up)(struct mu_pending *pending))
+{
+    pending->give_up = give_up;
+    pending->next = space->pending;
+    pending->link = &space->pending;
+    if (pending->next != NULL)
+        pending->next->link = &pending->next;
+    space->pending = pending;
+}
+
+void mu_pending_remove(struct mu_pending *pending)
+{
+    if (pending->link == NULL)
+        return;
+    *pending->link = pending->next;
+    if (pending->next != NULL)
+        pending->next->link = pending->link;
+    pending->link = NULL;
+}
+
+/* ---- what libpmix is to know of a job ---- */
+
+enum { JOB_KEYS = 8 };
+
+/* What lives until libpmix has confirmed. */
+struct registration {
+    struct mu_upcall upcall;
+    uint32_t job;
+    size_t info_count;
+    pmix_info_t info[JOB_KEYS];
+};
+
+static int by_slot(const void *a, const void *b)
+{
+    const struct mu_launch_run *left = a, *right = b;
+    if (left->slot != right->slot)
+        return left->slot < right->slot ? -1 : 1;
+    return left->first < right->first ? -1 : left->first > right->first;
+}
+
+/* "node0,node1" and "0,1,2;3,5": the nodes that host ranks, and which.  libpmix also has ranges, of
+ * which it would store the first rank only. */
+static bool write_maps(const struct mu_pmix *pmix, const struct mu_space *space, char **nodes,
+                       char **ranks)
+{
+    size_t nodes_size, ranks_size;
+    struct mu_launch_run *runs = malloc(space->run_count * sizeof *runs);
+    FILE *node_file = open_memstream(nodes, &nodes_size);
+    FILE *rank_file = open_memstream(ranks, &ranks_size);
+    bool good = runs != NULL && node_file != NULL && rank_file != NULL;
+    if (good) {
+        memcpy(runs, space->runs, space->run_count * sizeof *runs);
+        qsort(runs, space->run_count, sizeof *runs, by_slot);
+    }
+    for (uint32_t i = 0; good && i < space->run_count; i++) {
+        bool same = i > 0 && runs[i - 1].slot == runs[i].slot;
+        if (!same)
+            fprintf(node_file, "%s%s", i > 0 ? "," : "", pmix->config.names[runs[i].slot]);
+        for (uint32_t k = 0; k < runs[i].count; k++) {
+            const char *between = i == 0 && k == 0 ? "" : k > 0 || same ? "," : ";";
+            fprintf(rank_file, "%s%" PRIu32, between, runs[i].first + k);
+        }
+    }
+    good = node_file != NULL && fclose(node_file) == 0 && good;
+    good = rank_file != NULL && fclose(rank_file) == 0 && good;
+    free(runs);
+    return good;
+}
+
+static void add_info(struct registration *made, const char *key, const void *value,
+                     pmix_data_type_t type)
+{
+    assert(made->info_count < JOB_KEYS);
+    PMIX_INFO_LOAD(&made->info[made->info_count], key, value, type);
+    made->info_count++;
+}
+
+static bool add_maps(const struct mu_pmix *pmix, const struct mu_space *space,
+                     struct registration *made)
+{
+    char *nodes = NULL, *ranks = NULL, *node_map = NULL, *rank_map = NULL;
+    bool good = write_maps(pmix, space, &nodes, &ranks) &&
+                PMIx_generate_regex(nodes, &node_map) == PMIX_SUCCESS &&
+                PMIx_generate_ppn(ranks, &rank_map) == PMIX_SUCCESS;
+    if (good) {
+        add_info(made, PMIX_NODE_MAP, node_map, PMIX_REGEX);
+        add_info(made, PMIX_PROC_MAP, rank_map, PMIX_REGEX);
+    }
+    free(nodes);
+    free(ranks);
+    free(node_map);
+    free(rank_map);
+    return good;
+}
+
+static struct registration *make_registration(const struct mu_pmix *pmix,
+                                              const struct mu_space *space)
+{
+    struct registration *made = calloc(1, sizeof *made);
+    bool yes = true;
+    if (made == NULL)
+        return NULL;
+    made->job = space->number;
+    if (!add_maps(pmix, space, made)) {
+        free(made);
+        return NULL;
+    }
+    add_info(made, PMIX_JOB_SIZE, &space->size, PMIX_UINT32);
+    add_info(made, PMIX_UNIV_SIZE, &space->size, PMIX_UINT32);
+    add_info(made, PMIX_MAX_PROCS, &space->size, PMIX_UINT32);
+    /* Ours to remove: a process that is killed cannot. */
+    add_info(made, PMIX_TMPDIR, pmix->config.folder, PMIX_STRING);
+    add_info(made, PMIX_NSDIR, space->folder, PMIX_STRING);
+    add_info(made, PMIX_TDIR_RMCLEAN, &yes, PMIX_BOOL);
+    return made;
+}
+
+/* ---- registering ---- */
+
+/* On the loop: libpmix has confirmed one more thing. */
+static void run_registered(struct mu_pmix *pmix, struct mu_upcall *upcall)
+{
+    struct registration *made = (struct registration *)upcall;
+    struct mu_space *space = mu_space_find(pmix, made->job);
+    for (size_t i = 0; i < made->info_count; i++)
+        PMIX_INFO_DESTRUCT(&made->info[i]);
+    free(made);
+    if (space != NULL && --space->to_register == 0)
+        pmix->config.host.ready(pmix->config.host.owner, space->number);
+}
+
+/* On libpmix's thread. */
+static void on_registered(pmix_status_t status, void *data)
+{
+    struct registration *made = data;
+    mu_pmix_takes();
+    (void)status; /* a process that finds nothing says so */
+    made->upcall.run = run_registered;
+    mu_upcall_put(&made->upcall);
+}
+
+static void register_client(struct mu_space *space, uint32_t rank)
+{
+    struct registration *made = calloc(1, sizeof *made);
+    pmix_proc_t proc;
+    if (made == NULL)
+        abort(); /* its processes would hang */
+    made->job = space->number;
+    PMIX_LOAD_PROCID(&proc, space->name, rank);
+    mu_pmix_gives();
+    if (PMIx_server_register_client(&proc, geteuid(), getegid(), NULL, on_registered, made) ==
+        PMIX_SUCCESS) {
+        space->to_register++;
+        return;
+    }
+    free(made);
+}
+
+static void free_space(struct mu_space *space)
+{
+    free(space->runs);
+    free(space->gone);
+    free(space->here);
+    free(space->folder);
+    free(space);
+}
+
+static uint32_t cores(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : UINT32_MAX;
+}
+
+static struct mu_space *make_space(const struct mu_pmix *pmix, const struct mu_pmix_job *job)
+{
+    struct mu_space *space = calloc(1, sizeof *space);
+    uint32_t here = 0;
+    if (space == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < job->run_count; i++)
+        here += job->runs[i].slot == pmix->config.self ? job->runs[i].count : 0;
+    space->number = job->number;
+    space->size = job->size;
+    space->run_count = job->run_count;
+    space->runs = calloc(job->run_count, sizeof *space->runs);
+    space->gone = calloc(job->size, sizeof *space->gone);
+    space->here = calloc(here + (size_t)1, sizeof *space->here);
+    space->folder = strdup(job->folder);
+    space->crowded = job->on_host > cores();
+    snprintf(space->name, sizeof space->name, "muster-%016" PRIx64 "-%" PRIu32,
+             pmix->config.machine, job->number);
+    if (space->runs == NULL || space->gone == NULL || space->here == NULL ||
+        space->folder == NULL) {
+        free_space(space);
+        return NULL;
+    }
+    memcpy(space->runs, job->runs, job->run_count * sizeof *space->runs);
+    for (uint32_t i = 0; i < job->run_count; i++)
+        for (uint32_t k = 0; job->runs[i].slot == pmix->config.self && k < job->runs[i].count; k++)
+            space->here[space->here_count++].rank = job->runs[i].first + k;
+    return space;
+}
+
+const char *mu_space_begin(struct mu_pmix *pmix, const struct mu_pmix_job *job)
+{
+    struct mu_space *space = make_space(pmix, job);
+    struct registration *made = space != NULL ? make_registration(pmix, space) : NULL;
+    if (made == NULL) {
+        if (space != NULL)
+            free_space(space);
+        return "no memory for the namespace of the job";
+    }
+    space->next = pmix->spaces;
+    pmix->spaces = space;
+    space->to_register = 1;
+    mu_pmix_gives();
+    pmix_status_t status = PMIx_server_register_nspace(
+        space->name, (int)space->here_count, made->info, made->info_count, on_registered, made);
+    if (status != PMIX_SUCCESS) {
+        on_registered(status, made);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < space->here_count; i++)
+        register_client(space, space->here[i].rank);
+    return NULL;
+}
+
+/* On libpmix's thread. */
+static void on_forgotten(pmix_status_t status, void *data)
+{
+    (void)status;
+    (void)data;
+}
+
+void mu_space_over(struct mu_pmix *pmix, uint32_t job)
+{
+    struct mu_space **link = &pmix->spaces;
+    while (*link != NULL && (*link)->number != job)
+        link = &(*link)->next;
+    struct mu_space *space = *link;
+    if (space == NULL)
+        return;
+    *link = space->next;
+    mu_modex_over(pmix, job);
+    mu_keep_over(pmix, job);
+    while (space->pending != NULL)
+        space->pending->give_up(space->pending);
+    PMIx_server_deregister_nspace(space->name, on_forgotten, NULL);
+    free_space(space);
+}
+
+/* ---- what its processes find ---- */
+
+static bool add_variable(char ***env, const char *name, const char *value)
+{
+    size_t count = 0;
+    while (*env != NULL && (*env)[count] != NULL)
+        count++;
+    char **grown = realloc(*env, (count + 2) * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    *env = grown;
+    grown[count] = grown[count + 1] = NULL;
+    return asprintf(&grown[count], "%s=%s", name, value) >= 0;
+}
+
+char **mu_space_env(struct mu_pmix *pmix, uint32_t job, uint32_t rank)
+{
+    const struct mu_space *space = mu_space_find(pmix, job);
+    pmix_proc_t proc;
+    char **env = NULL;
+    if (space == NULL)
+        return NULL;
+    PMIX_LOAD_PROCID(&proc, space->name, rank);
+    /* Open MPI 4 looks for PMIx only where it knows the launcher, and this name is the one that
+     * changes nothing else. */
+    if (PMIx_server_setup_fork(&proc, &env) != PMIX_SUCCESS ||
+        !add_variable(&env, "JSM_JSRUN_PORT", "1")) {
+        mu_space_env_free(env);
+        return NULL;
+    }
+    return env;
+}
+
+/* Where Open MPI's shared memory is, so that what a killed process leaves is removed with the job.
+ */
+char **mu_space_usual_env(struct mu_pmix *pmix, uint32_t job)
+{
+    static const char *const names[] = {"OMPI_MCA_btl_vader_backing_directory",
+                                        "OMPI_MCA_osc_rdma_backing_directory",
+                                        "OMPI_MCA_btl_sm_backing_directory"};
+    const struct mu_space *space = mu_space_find(pmix, job);
+    char **env = NULL;
+    bool good = space != NULL;
+    for (size_t i = 0; good && i < sizeof names / sizeof *names; i++)
+        good = add_variable(&env, names[i], space->folder);
+    if (good && space->crowded)
+        good = add_variable(&env, "OMPI_MCA_mpi_yield_when_idle", "1");
+    if (good)
+        return env;
+    mu_space_env_free(env);
+    return NULL;
+}
+
+void mu_space_env_free(char **env)
+{
+    for (char **at = env; at != NULL && *at != NULL; at++)
+        free(*at);
+    free(env);
+}
+
+/* ---- its processes here ---- */
+
+void mu_space_connected(struct mu_pmix *pmix, const pmix_proc_t *proc, enum mu_client_state state)
+{
+    struct mu_space *space = mu_space_named(pmix, proc->nspace);
+    struct mu_client_here *client = space != NULL ? mu_space_client(space, proc->rank) : NULL;
+    if (client == NULL)
+        return;
+    client->state = state;
+    space->is_used = true;
+    mu_stand_in_look(pmix, space);
+}
+
+void mu_space_ended(struct mu_pmix *pmix, uint32_t job, uint32_t rank)
+{
+    struct mu_space *space = mu_space_find(pmix, job);
+    struct mu_client_here *client = space != NULL ? mu_space_client(space, rank) : NULL;
+    if (client == NULL || client->ended)
+        return;
+    client->ended = true;
+    mu_stand_in_look(pmix, space);
+    mu_modex_ended(pmix, job, rank);
+}

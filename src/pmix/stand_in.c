@@ -1,0 +1,52 @@
+#define _GNU_SOURCE
+#include "pmix/inside.h"
+
+#include <limits.h>
+#include <spawn.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of PREFIX/bin/musterd it is in PREFIX/libexec/muster. */
+static void find_program(char path[PATH_MAX])
+{
+    static const char rest[] = "/" MUSTER_LIBEXEC "/muster-pmix-stand-in";
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - sizeof rest);
+    for (int up = 0; up < 2; up++) /* the executable, and its folder */
+        do
+            length--;
+        while (length > 0 && path[length] != '/');
+    memcpy(path + (length > 0 ? length : 0), rest, sizeof rest);
+}
+
+/* The daemon reaps what is of no job. */
+static void send_stand_in(struct mu_pmix *pmix, const struct mu_space *space, uint32_t rank)
+{
+    char path[PATH_MAX];
+    char *argv[] = {path, NULL};
+    char **env = mu_space_env(pmix, space->number, rank);
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    if (env == NULL || posix_spawn_file_actions_init(&actions) != 0) {
+        mu_space_env_free(env);
+        return;
+    }
+    find_program(path);
+    posix_spawn_file_actions_addclosefrom_np(&actions, 0);
+    posix_spawn(&pid, path, &actions, NULL, argv, env);
+    posix_spawn_file_actions_destroy(&actions);
+    mu_space_env_free(env);
+}
+
+/* Where nobody uses PMIx, nobody waits. */
+void mu_stand_in_look(struct mu_pmix *pmix, struct mu_space *space)
+{
+    if (!space->is_used)
+        return;
+    for (uint32_t i = 0; i < space->here_count; i++) {
+        struct mu_client_here *client = &space->here[i];
+        if (!client->ended || client->state != MU_CLIENT_NEW || client->stood_in)
+            continue;
+        client->stood_in = true;
+        send_stand_in(pmix, space, client->rank);
+    }
+}

@@ -1,0 +1,125 @@
+/* A process of a PMIx job that uses what there is besides fences, without MPI:
+ *
+ *     pmix_ask [VICTIM]
+ *
+ * Each publishes a key, looks up that of its neighbour, and asks for what is published last;
+ * connects and disconnects; makes a group and ends it.  Then VICTIM dies, and the others find that
+ * in the table of processes.  Says what went wrong, or "well". */
+#include <pmix.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static pmix_proc_t self, all;
+static uint32_t size;
+
+static void check(const char *what, pmix_status_t status, pmix_status_t expected)
+{
+    if (status == expected)
+        return;
+    printf("rank %u: %s: %s instead of %s\n", self.rank, what, PMIx_Error_string(status),
+           PMIx_Error_string(expected));
+    fflush(stdout);
+    _exit(1);
+}
+
+static pmix_status_t publish(const char *key, uint32_t value)
+{
+    pmix_info_t info;
+    PMIX_INFO_LOAD(&info, key, &value, PMIX_UINT32);
+    pmix_status_t status = PMIx_Publish(&info, 1);
+    PMIX_INFO_DESTRUCT(&info);
+    return status;
+}
+
+static pmix_status_t lookup(const char *key, uint32_t *value, uint32_t *by)
+{
+    pmix_pdata_t data;
+    pmix_info_t wait;
+    int all_of_it = 0;
+    PMIX_PDATA_CONSTRUCT(&data);
+    PMIX_LOAD_KEY(data.key, key);
+    PMIX_INFO_LOAD(&wait, PMIX_WAIT, &all_of_it, PMIX_INT);
+    pmix_status_t status = PMIx_Lookup(&data, 1, value != NULL ? &wait : NULL, value != NULL);
+    if (status == PMIX_SUCCESS && value != NULL) {
+        *value = data.value.data.uint32;
+        *by = data.proc.rank;
+    }
+    PMIX_PDATA_DESTRUCT(&data);
+    PMIX_INFO_DESTRUCT(&wait);
+    return status;
+}
+
+static void use_keys(void)
+{
+    char key[32], *mine[2] = {key, NULL};
+    uint32_t value, by, next = (self.rank + 1) % size;
+    snprintf(key, sizeof key, "key-%u", next);
+    check("lookup of the neighbour's", lookup(key, &value, &by), PMIX_SUCCESS); /* waits for it */
+    check("its value", value == 100 + next && by == next ? PMIX_SUCCESS : PMIX_ERROR, PMIX_SUCCESS);
+    check("fence", PMIx_Fence(&all, 1, NULL, 0), PMIX_SUCCESS);
+    snprintf(key, sizeof key, "key-%u", self.rank);
+    check("a key twice", publish(key, 1), PMIX_ERR_DUPLICATE_KEY);
+    check("unpublish", PMIx_Unpublish(mine, NULL, 0), PMIX_SUCCESS);
+    check("lookup of what is not there", lookup(key, NULL, NULL), PMIX_ERR_NOT_FOUND);
+}
+
+static void use_collectives(void)
+{
+    pmix_info_t *results = NULL;
+    size_t count = 0;
+    check("connect", PMIx_Connect(&all, 1, NULL, 0), PMIX_SUCCESS);
+    check("disconnect", PMIx_Disconnect(&all, 1, NULL, 0), PMIX_SUCCESS);
+    check("group", PMIx_Group_construct("everybody", &all, 1, NULL, 0, &results, &count),
+          PMIX_SUCCESS);
+    check("end of the group", PMIx_Group_destruct("everybody", NULL, 0), PMIX_SUCCESS);
+    if (results != NULL)
+        PMIX_INFO_FREE(results, count);
+}
+
+static pmix_proc_state_t state_of(uint32_t rank)
+{
+    pmix_query_t query;
+    pmix_info_t *results = NULL;
+    size_t count = 0;
+    pmix_proc_state_t state = PMIX_PROC_STATE_UNDEF;
+    pmix_status_t status;
+    PMIX_QUERY_CONSTRUCT(&query);
+    PMIX_ARGV_APPEND(status, query.keys, PMIX_QUERY_PROC_TABLE);
+    check("key of a query", status, PMIX_SUCCESS);
+    PMIX_QUERY_QUALIFIERS_CREATE(&query, 2);
+    PMIX_INFO_LOAD(&query.qualifiers[0], PMIX_NSPACE, self.nspace, PMIX_STRING);
+    PMIX_INFO_LOAD(&query.qualifiers[1], PMIX_QUERY_REFRESH_CACHE, NULL, PMIX_BOOL);
+    check("query", PMIx_Query_info(&query, 1, &results, &count), PMIX_SUCCESS);
+    pmix_proc_info_t *table = results[0].value.data.darray->array;
+    for (size_t i = 0; i < results[0].value.data.darray->size; i++)
+        if (table[i].proc.rank == rank)
+            state = table[i].state;
+    PMIX_INFO_FREE(results, count);
+    PMIX_QUERY_DESTRUCT(&query);
+    return state;
+}
+
+int main(int argc, char **argv)
+{
+    char key[32];
+    check("init", PMIx_Init(&self, NULL, 0), PMIX_SUCCESS);
+    PMIX_LOAD_PROCID(&all, self.nspace, PMIX_RANK_WILDCARD);
+    size = (uint32_t)atoi(getenv("MUSTER_SIZE"));
+    snprintf(key, sizeof key, "key-%u", self.rank);
+    check("publish", publish(key, 100 + self.rank), PMIX_SUCCESS);
+    use_keys();
+    use_collectives();
+    if (argc > 1) {
+        uint32_t victim = (uint32_t)atoi(argv[1]);
+        if (self.rank == victim)
+            raise(SIGKILL);
+        while (state_of(victim) != PMIX_PROC_STATE_ABORTED_BY_SIG)
+            usleep(1000);
+    }
+    printf("well\n");
+    PMIx_Finalize(NULL, 0);
+    return 0;
+}

@@ -1,0 +1,65 @@
+/* A process of a PMIx job: fences with a member that dies, without MPI.
+ *
+ *     pmix_fence VICTIM never|before|during|after all|list
+ *
+ * VICTIM dies before it has come to PMIx at all, before the fence, in it, or after it.  Everybody
+ * else says with which status it left each of three fences: over the namespace, or over the list of
+ * its ranks. */
+#include <pmix.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FENCES = 3 };
+
+static void ignore(pmix_status_t status, void *data)
+{
+    (void)status, (void)data;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        return 2;
+    uint32_t victim = (uint32_t)atoi(argv[1]), rank = (uint32_t)atoi(getenv("MUSTER_RANK"));
+    uint32_t size = (uint32_t)atoi(getenv("MUSTER_SIZE"));
+    const char *when = argv[2];
+    pmix_proc_t self, *procs = calloc(size, sizeof *procs);
+    if (rank == victim && strcmp(when, "never") == 0)
+        raise(SIGKILL);
+    pmix_status_t status = PMIx_Init(&self, NULL, 0);
+    if (status != PMIX_SUCCESS) {
+        printf("init: %s\n", PMIx_Error_string(status));
+        return 1;
+    }
+    size_t count = 0;
+    for (uint32_t i = 0; strcmp(argv[3], "list") == 0 && i < size; i++) {
+        PMIX_LOAD_PROCID(&procs[i], self.nspace, i);
+        count++;
+    }
+    if (count == 0) {
+        PMIX_LOAD_PROCID(&procs[0], self.nspace, PMIX_RANK_WILDCARD);
+        count = 1;
+    }
+    if (rank == victim && strcmp(when, "before") == 0)
+        raise(SIGKILL);
+    printf("rank %u", rank);
+    for (int i = 0; i < FENCES; i++) {
+        if (rank == victim && strcmp(when, "during") == 0) {
+            PMIx_Fence_nb(procs, count, NULL, 0, ignore, NULL);
+            usleep(20 * 1000);
+            raise(SIGKILL);
+        }
+        status = PMIx_Fence(procs, count, NULL, 0);
+        printf(" %s", PMIx_Error_string(status));
+        if (rank == victim && strcmp(when, "after") == 0)
+            raise(SIGKILL);
+    }
+    printf("\n");
+    fflush(stdout);
+    PMIx_Finalize(NULL, 0);
+    free(procs);
+    return 0;
+}
