@@ -48,7 +48,7 @@ stays() {
     rm -f out
     MUSTER_TEST=$tag "$MUSTER" run --nodes 2 -n 4 --on-failure continue --verbose "$programs/mpi_work" stay >out 2>err &
     run=$!
-    until_true 30 grep -q '^stays' out || complain "the program does not come up"
+    until_true 30 grep -qs '^stays' out || complain "the program does not come up"
     sed -n 's/^muster: machine \([0-9a-f]*\):.*/\1/p' err >machine
     daemon=$(sed -n 's/^stays as a child of //p' out)
     folders | grep -qF ".$(cat machine)." || complain "no folder while it runs"
