@@ -11,6 +11,7 @@
 enum {
     ORPHANS_REAP_MS = 5000, /* how long a dead orphan may stay while jobs run */
     ORPHANS_KILL_MS = 10,   /* between two sweeps after the last job */
+    REAP_MS = 20,           /* after an end was told */
     ORPHANS_SWEEPS_MAX = 200,
 };
 
@@ -64,6 +65,7 @@ static void reap_orphans(struct mu_jobs *jobs)
 static void on_orphan_timer(uv_timer_t *timer)
 {
     struct mu_jobs *jobs = timer->data;
+    mu_watch_proc_reap(jobs->watch);
     if (jobs->starting > 0)
         return; /* who is being started looks like one */
     if (jobs->first != NULL)
@@ -75,6 +77,11 @@ static void on_orphan_timer(uv_timer_t *timer)
 void mu_jobs_watch_orphans(struct mu_jobs *jobs)
 {
     uv_timer_start(&jobs->orphan_timer, on_orphan_timer, ORPHANS_REAP_MS, ORPHANS_REAP_MS);
+}
+
+void mu_jobs_reap_soon(struct mu_jobs *jobs)
+{
+    uv_timer_start(&jobs->orphan_timer, on_orphan_timer, REAP_MS, ORPHANS_REAP_MS);
 }
 
 static void end_orphans(struct mu_jobs *jobs)

@@ -98,6 +98,7 @@ void mu_jobs_on_ends(uv_poll_t *poll, int status, int events)
         struct mu_exit_kind kind = kind_of(process, &end.kind);
         struct mu_evidence evidence = mu_job_evidence(jobs, &kind, end.pid, end.seen_ns);
         mu_job_process_ended(process, &evidence);
+        mu_jobs_reap_soon(jobs);
     }
 }
 

@@ -118,6 +118,8 @@ struct mu_jobs {
 struct mu_job *mu_jobs_find(struct mu_jobs *jobs, uint32_t number);
 void mu_jobs_soon(struct mu_jobs *jobs); /* there is output to read, or a job may be over */
 void mu_jobs_watch_orphans(struct mu_jobs *jobs); /* while jobs run */
+/* Processes whose end was told are reaped (watch_proc.h says why not before). */
+void mu_jobs_reap_soon(struct mu_jobs *jobs);
 
 /* jobs_launcher.c */
 void mu_job_send(struct mu_job *job, const struct mu_launch_message *message);

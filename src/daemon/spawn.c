@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -127,6 +128,8 @@ static void wait_for_more(struct mu_spawner *spawner)
 static void *run(void *arg)
 {
     struct mu_spawner *spawner = arg;
+    /* Who names another thread writes to /proc/self/task, which orphans.c has a reason to avoid. */
+    prctl(PR_SET_NAME, "muster-spawn");
     pthread_mutex_lock(&spawner->lock);
     for (;;) {
         if (!spawner->closing && spawner->finished == spawner->submitted)
@@ -155,8 +158,6 @@ static int start_thread(struct mu_spawner *spawner)
         return error;
     error = pthread_create(&spawner->thread, NULL, run, spawner);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error == 0)
-        pthread_setname_np(spawner->thread, "muster-spawn");
     return error;
 }
 

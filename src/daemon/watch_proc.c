@@ -19,8 +19,10 @@ struct mu_watch_proc {
     int epoll_fd;
     uint32_t capacity;
     uint32_t count;
-    uint32_t high;         /* slots that have ever been in use */
-    uint32_t *unused;      /* below 'high', given back: high - count of them */
+    uint32_t high;    /* slots that have ever been in use */
+    uint32_t *unused; /* below 'high', given back: high - count of them */
+    int *ended;       /* pidfds of those whose end was fetched, to be reaped */
+    uint32_t ended_count;
     struct mu_watched *at; /* pidfd -1: slot not in use */
 };
 
@@ -69,7 +71,8 @@ static int open_parts(struct mu_watch_proc *watch)
 {
     watch->at = calloc(watch->capacity, sizeof *watch->at);
     watch->unused = calloc(watch->capacity, sizeof *watch->unused);
-    if (!watch->at || !watch->unused)
+    watch->ended = calloc(watch->capacity, sizeof *watch->ended);
+    if (!watch->at || !watch->unused || !watch->ended)
         return ENOMEM;
     watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (watch->epoll_fd < 0)
@@ -98,11 +101,13 @@ void mu_watch_proc_close(struct mu_watch_proc *watch)
 {
     if (!watch)
         return;
+    mu_watch_proc_reap(watch);
     for (uint32_t slot = 0; slot < watch->high; slot++)
         if (watch->at[slot].pidfd >= 0)
             close(watch->at[slot].pidfd);
     if (watch->epoll_fd >= 0)
         close(watch->epoll_fd);
+    free(watch->ended);
     free(watch->unused);
     free(watch->at);
     free(watch);
@@ -147,43 +152,51 @@ int mu_watch_proc_fd(const struct mu_watch_proc *watch)
     return watch->epoll_fd;
 }
 
+static int wait_for(int pidfd, siginfo_t *info, int flags)
+{
+    int result;
+    info->si_pid = 0; /* stays 0 when there is nothing yet */
+    do
+        result = waitid(IDTYPE_PIDFD, (id_t)pidfd, info, WEXITED | WNOHANG | flags);
+    while (result != 0 && errno == EINTR);
+    return result;
+}
+
+void mu_watch_proc_reap(struct mu_watch_proc *watch)
+{
+    siginfo_t info;
+    for (uint32_t i = 0; i < watch->ended_count; i++) {
+        wait_for(watch->ended[i], &info, 0);
+        close(watch->ended[i]);
+    }
+    watch->ended_count = 0;
+}
+
 static void forget(struct mu_watch_proc *watch, uint32_t slot)
 {
     struct mu_watched *process = &watch->at[slot];
     epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, process->pidfd, NULL);
-    close(process->pidfd);
+    if (watch->ended_count == watch->capacity)
+        mu_watch_proc_reap(watch);
+    watch->ended[watch->ended_count++] = process->pidfd;
     process->pidfd = -1;
     watch->count--;
     watch->unused[watch->high - watch->count - 1] = slot;
 }
 
-static int wait_for(const struct mu_watched *process, siginfo_t *info, int flags)
-{
-    int result;
-    info->si_pid = 0; /* stays 0 when there is nothing yet */
-    do
-        result = waitid(IDTYPE_PIDFD, (id_t)process->pidfd, info, WEXITED | WNOHANG | flags);
-    while (result != 0 && errno == EINTR);
-    return result;
-}
-
-/* False when it cannot be reaped yet. */
-static bool reap(const struct mu_watched *process, struct mu_exit_kind *kind)
+/* False when it has not ended for us yet. */
+static bool see_end(const struct mu_watched *process, struct mu_exit_kind *kind)
 {
     siginfo_t info;
-    if (process->own_group) {
-        int result = wait_for(process, &info, WNOWAIT);
-        if (result == 0 && info.si_pid == 0)
-            return false;
-        if (result == 0)
-            kill(-process->pid, SIGKILL);
-    }
-    if (wait_for(process, &info, 0) != 0)
+    if (wait_for(process->pidfd, &info, WNOWAIT) != 0) {
         *kind = mu_exit_kind_unknown(errno);
-    else if (info.si_pid == 0)
+        return true;
+    }
+    if (info.si_pid == 0)
         return false;
-    else
-        *kind = mu_exit_kind_of(&info);
+    if (process->own_group)
+        kill(-process->pid, SIGKILL);
+    *kind = mu_exit_kind_of(&info);
     return true;
 }
 
@@ -198,7 +211,7 @@ bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end)
             return false;
         struct mu_watched *process = &watch->at[event.data.u32];
         end->seen_ns = now_ns();
-        if (!reap(process, &end->kind))
+        if (!see_end(process, &end->kind))
             continue;
         end->job = process->job;
         end->rank = process->rank;
@@ -269,6 +282,7 @@ uint32_t mu_watch_proc_kill(struct mu_watch_proc *watch, uint64_t timeout_ns)
     for (;;) {
         while (mu_watch_proc_next(watch, &end))
             ;
+        mu_watch_proc_reap(watch);
         uint64_t passed_ns = now_ns() - begin_ns;
         if (watch->count == 0 || passed_ns >= timeout_ns)
             return watch->count;

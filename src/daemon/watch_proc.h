@@ -70,8 +70,15 @@ int mu_watch_proc_fd(const struct mu_watch_proc *watch);
 void mu_watch_proc_await(struct mu_watch_proc *watch, uint32_t job, uint32_t rank,
                          uint64_t timeout_ns);
 
-/* One process that has ended; it is reaped and no longer watched.  False when there is none. */
+/* One process that has ended; it is no longer watched, but still to be reaped.  False when there is
+ * none. */
 bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end);
+
+/* Reaps those whose end was fetched, when their ends have been told: it may take long.  The last
+ * thread of a process wakes us up first and forgets its name in /proc then, if somebody has looked
+ * at it there, and who reaps spins in the kernel until that is done.  With our priority we may have
+ * taken the core that it needs: more than 100 ms were seen. */
+void mu_watch_proc_reap(struct mu_watch_proc *watch);
 
 /* A signal to one process (or its group); NO_SUCH once its end was fetched.  One that has ended and
  * was not fetched yet takes it without effect. */

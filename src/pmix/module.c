@@ -1,6 +1,7 @@
 /* The module's beginning and end. */
 #define _GNU_SOURCE
 #include "pmix/inside.h"
+#include "pmix/priority.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -55,8 +56,11 @@ static pmix_status_t start(struct mu_pmix *pmix)
              pmix->config.self);
     PMIX_INFO_LOAD(&info[3], PMIX_SERVER_NSPACE, name, PMIX_STRING);
     struct sigaction child;
+    struct mu_priority priority;
     sigaction(SIGCHLD, NULL, &child);
+    mu_priority_begin(&priority);
     pmix_status_t status = PMIx_server_init(&mu_pmix_upcalls, info, sizeof info / sizeof *info);
+    mu_priority_end(&priority);
     sigaction(SIGCHLD, &child, NULL); /* it has no children, and we have other ways */
     for (size_t i = 0; i < sizeof info / sizeof *info; i++)
         PMIX_INFO_DESTRUCT(&info[i]);

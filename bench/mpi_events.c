@@ -1,0 +1,204 @@
+/* An MPI program that hears of a death through PMIx, and who kills one of its processes.
+ *
+ *     mpi_events member PAGE              in a job
+ *     mpi_events kill PAGE SIZE VICTIM    outside: makes PAGE, a file, and waits for SIZE members
+ *
+ * Each member writes into its slot of PAGE when its handler was called, on CLOCK_MONOTONIC, so that
+ * nothing is sent while something is measured: all nodes are on one host.  Their main threads
+ * sleep: what is measured is libpmix's thread, which calls the handler.
+ *
+ * 'kill' prints: ms until the last survivor was told, until the first was, and until the victim had
+ * ended, as who waits for it sees it; how many were not told within 10 s, how many were told again,
+ * and how many heard of somebody else.  An MPI process takes some ms to end, because of its threads
+ * and of all that it has mapped, and nobody can know before. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <pmix.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    START_MS = 60000, /* until all members are there */
+    TOLD_MS = 10000,
+    SETTLE_MS = 300, /* before the kill; and after it, for what should not come */
+    LOOK_MS = 20,
+};
+
+struct slot {
+    _Atomic uint64_t told_ns; /* 0: not yet */
+    _Atomic uint32_t calls, wrong;
+    pid_t pid;
+    char apart[64 - 24]; /* a line of the cache for each */
+};
+
+struct page {
+    uint32_t size, victim;
+    _Atomic uint32_t ready, told, over;
+    struct slot slots[];
+};
+
+static struct page *page;
+static struct slot *own;
+
+static void fail(const char *what, const char *why)
+{
+    fprintf(stderr, "mpi_events: %s: %s\n", what, why);
+    exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void pass_ms(uint32_t ms)
+{
+    struct timespec span = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+    nanosleep(&span, NULL);
+}
+
+/* 'size' 0: it is there. */
+static void open_page(const char *path, uint32_t size)
+{
+    struct stat stat;
+    int fd = open(path, size > 0 ? O_RDWR | O_CREAT | O_EXCL : O_RDWR, 0600);
+    off_t bytes = (off_t)(sizeof *page + size * sizeof *page->slots);
+    if (fd < 0 || (size > 0 && ftruncate(fd, bytes) != 0) || fstat(fd, &stat) != 0)
+        fail(path, strerror(errno));
+    page = mmap(NULL, (size_t)stat.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (page == MAP_FAILED)
+        fail(path, strerror(errno));
+    close(fd);
+}
+
+/* ---- a member ---- */
+
+static void on_event(size_t id, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
+                     size_t count, pmix_info_t *results, size_t result_count,
+                     pmix_event_notification_cbfunc_fn_t done, void *data)
+{
+    uint64_t at_ns = now_ns();
+    uint32_t affected = UINT32_MAX;
+    (void)id, (void)status, (void)source, (void)results, (void)result_count;
+    for (size_t i = 0; i < count; i++)
+        if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_AFFECTED_PROC))
+            affected = info[i].value.data.proc->rank;
+    if (affected != page->victim) {
+        atomic_fetch_add(&own->wrong, 1);
+    } else if (atomic_fetch_add(&own->calls, 1) == 0) {
+        atomic_store(&own->told_ns, at_ns);
+        atomic_fetch_add(&page->told, 1);
+    }
+    if (done != NULL)
+        done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
+}
+
+static int member(const char *path)
+{
+    /* What programs ask for: the code that says how, those that are more general, and the one of
+     * old programs.  One death is to be one call all the same. */
+    pmix_status_t codes[] = {PMIX_ERR_PROC_ABORTED_BY_SIG, PMIX_ERR_PROC_TERM_WO_SYNC,
+                             PMIX_EVENT_PROC_TERMINATED, PMIX_ERR_PROC_ABORTED};
+    int rank;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    open_page(path, 0);
+    if ((uint32_t)rank >= page->size)
+        fail("the rank of this process", "not below the size of the page");
+    own = &page->slots[rank];
+    own->pid = getpid();
+    pmix_status_t id = PMIx_Register_event_handler(codes, sizeof codes / sizeof *codes, NULL, 0,
+                                                   on_event, NULL, NULL);
+    if (id < 0)
+        fail("PMIx_Register_event_handler", PMIx_Error_string(id));
+    atomic_fetch_add(&page->ready, 1);
+    while (atomic_load(&page->over) == 0)
+        pass_ms(LOOK_MS);
+    _exit(0); /* MPI_Finalize would wait for the dead */
+}
+
+/* ---- who kills ---- */
+
+static int wait_for(_Atomic uint32_t *count, uint32_t wanted, uint32_t ms)
+{
+    uint64_t until_ns = now_ns() + (uint64_t)ms * 1000000;
+    while (atomic_load(count) < wanted && now_ns() < until_ns)
+        pass_ms(LOOK_MS);
+    return atomic_load(count) >= wanted;
+}
+
+static double ms_after(uint64_t killed_ns, uint64_t at_ns)
+{
+    return at_ns > killed_ns ? (double)(at_ns - killed_ns) / 1e6 : 0;
+}
+
+static void print(uint64_t killed_ns, uint64_t died_ns)
+{
+    uint64_t last_ns = killed_ns, first_ns = UINT64_MAX;
+    uint32_t missed = 0, again = 0, wrong = 0;
+    for (uint32_t i = 0; i < page->size; i++) {
+        struct slot *slot = &page->slots[i];
+        uint64_t told_ns = atomic_load(&slot->told_ns);
+        uint32_t calls = atomic_load(&slot->calls);
+        wrong += atomic_load(&slot->wrong);
+        again += calls > 1 ? calls - 1 : 0;
+        missed += calls == 0 && i != page->victim;
+        last_ns = told_ns > last_ns ? told_ns : last_ns;
+        first_ns = told_ns != 0 && told_ns < first_ns ? told_ns : first_ns;
+    }
+    printf("%.3f %.3f %.3f %u %u %u\n", ms_after(killed_ns, last_ns),
+           first_ns == UINT64_MAX ? 0 : ms_after(killed_ns, first_ns), ms_after(killed_ns, died_ns),
+           missed, again, wrong);
+}
+
+static int kill_one(const char *path, uint32_t size, uint32_t victim)
+{
+    char partly[4096]; /* a member finds the whole page or none */
+    snprintf(partly, sizeof partly, "%s.partly", path);
+    open_page(partly, size);
+    page->size = size;
+    page->victim = victim;
+    if (rename(partly, path) != 0)
+        fail(path, strerror(errno));
+    if (!wait_for(&page->ready, size, START_MS)) {
+        atomic_store(&page->over, 1);
+        fail("members", "not all came within 60 s");
+    }
+    pass_ms(SETTLE_MS);
+    struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, page->slots[victim].pid, 0),
+                         .events = POLLIN};
+    if (end.fd < 0)
+        fail("pidfd_open", strerror(errno));
+    uint64_t killed_ns = now_ns();
+    kill(page->slots[victim].pid, SIGKILL);
+    poll(&end, 1, TOLD_MS);
+    uint64_t died_ns = now_ns();
+    wait_for(&page->told, size - 1, TOLD_MS);
+    pass_ms(SETTLE_MS);
+    print(killed_ns, died_ns);
+    atomic_store(&page->over, 1);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "member") == 0)
+        return member(argv[2]);
+    if (argc == 5 && strcmp(argv[1], "kill") == 0)
+        return kill_one(argv[2], (uint32_t)atoi(argv[3]), (uint32_t)atoi(argv[4]));
+    fail("arguments", "member PAGE, or kill PAGE SIZE VICTIM");
+}
