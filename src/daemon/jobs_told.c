@@ -71,6 +71,8 @@ void mu_jobs_told(struct mu_jobs *jobs, const struct mu_local_event *event)
 {
     if (event->evidence.verdict == MU_VERDICT_LEFT)
         return; /* no death */
+    if (event->evidence.cause == MU_CAUSE_NODE_LOST)
+        return; /* its node is told, and whoever started the job knows what ran there */
     for (struct mu_job *job = jobs->first; job != NULL; job = job->next)
         if (event->subject == MU_SUBJECT_NODE || event->job == job->number)
             tell_later(job, event);

@@ -845,9 +845,13 @@ static void test_news_is_told(void **state)
         .age_ns = 1,
         .evidence = {.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_REFUSED, .node = 2},
     };
+    struct mu_local_event lost = news(launcher->job, 9, MU_VERDICT_DEAD);
+    lost.evidence = (struct mu_evidence){
+        .verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_NODE_LOST, .node = lost.node};
     uint64_t frames = fake.net.frames_out;
     mu_jobs_told(fake.jobs, &event);
     mu_jobs_told(fake.jobs, &left);
+    mu_jobs_told(fake.jobs, &lost); /* with its node, which is told */
     mu_jobs_told(fake.jobs, &node);
     assert_int_equal(fake.net.frames_out, frames); /* not now: news first */
     FAKE_UNTIL(launcher->told_count == 2 && other->told_count == 1);
