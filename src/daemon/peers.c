@@ -12,6 +12,7 @@ enum {
     REFUSED_MS = 100,    /* what broke a rule, or did not fit, will hardly be better at once */
     GIVE_WAY_MS = 500,   /* the higher slot lets the lower one dial first */
     MEND_MS = 10,        /* news of a death first, then the handshakes for what takes its place */
+    MEND_GIVE_WAY_MS = 200, /* and then if the lower slot may not want it at all */
 };
 
 /* Another daemon, from the first moment that there is or should be a connection. */
@@ -268,11 +269,15 @@ void mu_peers_want(struct mu_peers *peers, mu_slot slot)
     want(peer, true);
     if (peer->conn != NULL || uv_is_active((uv_handle_t *)&peer->timer))
         return;
-    /* At the start both ends want it.  After that, somebody must find out what has happened. */
-    if (slot < peers->net->self.from && peer->incarnation == 0)
+    /* At the start both ends want it.  What mends the graph is often wanted by one end only: the
+     * other one never dials.  After that, somebody must find out what has happened. */
+    bool give_way = slot < peers->net->self.from;
+    if (peer->incarnation != 0)
+        dial(peer);
+    else if (peers->was_up)
+        uv_timer_start(&peer->timer, on_timer, give_way ? MEND_GIVE_WAY_MS : MEND_MS, 0);
+    else if (give_way)
         uv_timer_start(&peer->timer, on_timer, GIVE_WAY_MS, 0);
-    else if (peer->incarnation == 0 && peers->was_up)
-        uv_timer_start(&peer->timer, on_timer, MEND_MS, 0);
     else
         dial(peer);
 }

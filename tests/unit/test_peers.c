@@ -390,6 +390,38 @@ static void two_who_dial_at_once_agree(void **state)
     assert_int_equal(hosts[0].gone_count + hosts[1].gone_count, 0);
 }
 
+struct look {
+    uv_timer_t timer;
+    bool is_over;
+    uint32_t open; /* connections of node 2, tried ones too */
+};
+
+static void on_look(uv_timer_t *timer)
+{
+    struct look *look = timer->data;
+    look->open = hosts[2].net.open;
+    look->is_over = true;
+}
+
+/* Timers of one loop fire in the order in which they are due, however late that is. */
+static void who_mends_alone_gives_way_to_nobody_for_long(void **state)
+{
+    (void)state;
+    mu_peers_want(hosts[1].peers, 2);
+    UNTIL(linked(1, 2));
+    struct look look = {.is_over = false};
+    uv_timer_init(&loop, &look.timer);
+    look.timer.data = &look;
+    assert_int_equal(hosts[2].net.open, 1);
+    mu_peers_want(hosts[2].peers, 0);             /* a lower slot, and one that does not want it */
+    uv_timer_start(&look.timer, on_look, 400, 0); /* at the start it would be 500 */
+    UNTIL(look.is_over);
+    assert_int_equal(look.open, 2);
+    UNTIL(linked(0, 2));
+    uv_close((uv_handle_t *)&look.timer, NULL);
+    turn();
+}
+
 /* ---- faults on purpose ---- */
 
 static struct mu_harm cut_between(bool in, bool out, mu_slot peer)
@@ -599,6 +631,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(silent_strangers_keep_nobody_out, begin, finish),
         cmocka_unit_test_setup_teardown(rubbish_is_counted_and_reaches_nobody, begin, finish),
         cmocka_unit_test_setup_teardown(two_who_dial_at_once_agree, begin, finish),
+        cmocka_unit_test_setup_teardown(who_mends_alone_gives_way_to_nobody_for_long, begin,
+                                        finish),
         cmocka_unit_test_setup_teardown(a_cut_holds_back_and_loses_nothing, begin, finish),
         cmocka_unit_test_setup_teardown(a_cut_is_one_way_and_for_one_peer, begin, finish),
         cmocka_unit_test_setup_teardown(who_is_cut_ends_unheard, begin, finish),
