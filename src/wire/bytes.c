@@ -1,5 +1,6 @@
 #include "wire/bytes.h"
 
+#include <endian.h>
 #include <string.h>
 
 /* ---- out ---- */
@@ -20,32 +21,27 @@ void mu_write_bytes(struct mu_writer *writer, const void *bytes, size_t count)
     writer->used += count;
 }
 
-static void write_big_endian(struct mu_writer *writer, uint64_t value, size_t count)
-{
-    uint8_t bytes[8];
-    for (size_t i = 0; i < count; i++)
-        bytes[i] = (uint8_t)(value >> 8 * (count - 1 - i));
-    mu_write_bytes(writer, bytes, count);
-}
-
 void mu_write_u8(struct mu_writer *writer, uint8_t value)
 {
-    write_big_endian(writer, value, 1);
+    mu_write_bytes(writer, &value, sizeof value);
 }
 
 void mu_write_u16(struct mu_writer *writer, uint16_t value)
 {
-    write_big_endian(writer, value, 2);
+    uint16_t big = htobe16(value);
+    mu_write_bytes(writer, &big, sizeof big);
 }
 
 void mu_write_u32(struct mu_writer *writer, uint32_t value)
 {
-    write_big_endian(writer, value, 4);
+    uint32_t big = htobe32(value);
+    mu_write_bytes(writer, &big, sizeof big);
 }
 
 void mu_write_u64(struct mu_writer *writer, uint64_t value)
 {
-    write_big_endian(writer, value, 8);
+    uint64_t big = htobe64(value);
+    mu_write_bytes(writer, &big, sizeof big);
 }
 
 void mu_write_varint(struct mu_writer *writer, uint64_t value)
@@ -83,33 +79,40 @@ const uint8_t *mu_read_bytes(struct mu_reader *reader, size_t count)
     return bytes;
 }
 
-static uint64_t read_big_endian(struct mu_reader *reader, size_t count)
+/* What is not there is 0.  A program reads some twenty numbers for each event that it is told. */
+static inline void read_number(struct mu_reader *reader, void *big, size_t count)
 {
     const uint8_t *bytes = mu_read_bytes(reader, count);
-    uint64_t value = 0;
-    for (size_t i = 0; bytes != NULL && i < count; i++)
-        value = value << 8 | bytes[i];
-    return value;
+    if (bytes != NULL)
+        memcpy(big, bytes, count);
 }
 
 uint8_t mu_read_u8(struct mu_reader *reader)
 {
-    return (uint8_t)read_big_endian(reader, 1);
+    uint8_t value = 0;
+    read_number(reader, &value, sizeof value);
+    return value;
 }
 
 uint16_t mu_read_u16(struct mu_reader *reader)
 {
-    return (uint16_t)read_big_endian(reader, 2);
+    uint16_t big = 0;
+    read_number(reader, &big, sizeof big);
+    return be16toh(big);
 }
 
 uint32_t mu_read_u32(struct mu_reader *reader)
 {
-    return (uint32_t)read_big_endian(reader, 4);
+    uint32_t big = 0;
+    read_number(reader, &big, sizeof big);
+    return be32toh(big);
 }
 
 uint64_t mu_read_u64(struct mu_reader *reader)
 {
-    return read_big_endian(reader, 8);
+    uint64_t big = 0;
+    read_number(reader, &big, sizeof big);
+    return be64toh(big);
 }
 
 uint64_t mu_read_varint(struct mu_reader *reader)
