@@ -136,7 +136,7 @@ static struct muster_group *all_of(struct muster *m, struct muster_error *error)
 struct muster_group *mu_client_group(struct muster *m, struct muster_group *group,
                                      struct muster_error *error)
 {
-    if (mu_client_check_owner(m->pid, error) != 0)
+    if (mu_client_check_owner(m, error) != 0)
         return NULL;
     return group == MUSTER_ALL ? all_of(m, error) : group;
 }
@@ -179,7 +179,7 @@ static int create(struct muster *m, const uint32_t *ranks, uint32_t count,
                   struct muster_group **group, struct muster_error *error)
 {
     struct mu_ballot_row row[MU_BALLOT_ROWS_MAX];
-    if (mu_client_check_owner(m->pid, error) != 0)
+    if (mu_client_check_owner(m, error) != 0)
         return -1;
     uint32_t *sorted = count > 0 ? malloc(count * sizeof *sorted) : NULL;
     if (sorted == NULL)

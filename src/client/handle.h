@@ -9,14 +9,18 @@
 #include <sys/types.h>
 #include <time.h>
 
-enum { MU_CLIENT_FDS = 2 }; /* that come with a WELCOME: board and bell */
+enum {
+    MU_CLIENT_FDS = 2,       /* that come with a WELCOME: board and bell */
+    MU_CLIENT_MARK_BYTES = 1 /* the kernel makes it a page */
+};
 
 /* All but what 'lock' guards is written by muster_open() and only read afterwards. */
 struct muster {
-    int fd;                      /* to the daemon: the state, and its last word */
-    int poll_fd;                 /* an epoll of 'fd' and 'bell': for the program to wait at */
-    int bell;                    /* of the job: an event for it is on the board */
-    pid_t pid;                   /* who opened it */
+    int fd;              /* to the daemon: the state, and its last word */
+    int poll_fd;         /* an epoll of 'fd' and 'bell': for the program to wait at */
+    int bell;            /* of the job: an event for it is on the board */
+    pid_t pid;           /* who opened it */
+    const uint8_t *mark; /* 1, and 0 in a child of fork(); NULL: ask for the pid each time */
     struct mu_local_welcome who; /* this process, as its daemon knows it */
     struct mu_board_view board;
     size_t board_bytes; /* that are mapped */
@@ -41,7 +45,7 @@ void mu_client_group_free(struct muster_group *group);
 uint64_t mu_client_deadline_ns(int64_t timeout_ns);
 
 /* Returns 0, or -1 with *error filled: in a child of the process that opened it. */
-int mu_client_check_owner(pid_t opened_by, struct muster_error *error);
+int mu_client_check_owner(const struct muster *m, struct muster_error *error);
 
 /* Fills *error, if there is one.  Control characters become '?', so that what came from outside
  * stays one line.  Returns -1. */

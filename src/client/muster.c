@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 uint64_t mu_client_deadline_ns(int64_t timeout_ns)
@@ -13,21 +14,26 @@ uint64_t mu_client_deadline_ns(int64_t timeout_ns)
     return mu_client_now_ns() + (uint64_t)timeout_ns;
 }
 
-int mu_client_check_owner(pid_t opened_by, struct muster_error *error)
+/* getpid() is a system call, for each event that is read. */
+static bool is_owner(const struct muster *m)
 {
-    pid_t self = getpid();
-    if (self == opened_by)
+    return m->mark != NULL ? *m->mark != 0 : m->pid == getpid();
+}
+
+int mu_client_check_owner(const struct muster *m, struct muster_error *error)
+{
+    if (is_owner(m))
         return 0;
     return mu_client_fail(error, MUSTER_E_FORKED,
                           "process %d opened this handle, and this is process %d: "
                           "open one after fork()",
-                          (int)opened_by, (int)self);
+                          (int)m->pid, (int)getpid());
 }
 
 static int next(struct muster *m, struct muster_event *event, int64_t timeout_ns,
                 struct muster_error *error)
 {
-    if (mu_client_check_owner(m->pid, error) != 0)
+    if (mu_client_check_owner(m, error) != 0)
         return -1;
     struct mu_client_woken woken = {false};
     int got = mu_client_take(m, &woken, event, error);
@@ -71,11 +77,13 @@ void muster_close(struct muster *m)
     int errno_before = errno;
     mu_client_group_free(m->all);
     /* In a child of fork() another thread may have held the lock: it is left as it is. */
-    if (m->pid == getpid()) {
+    if (is_owner(m)) {
         say_goodbye(m);
         pthread_mutex_destroy(&m->lock);
         pthread_mutex_destroy(&m->group_lock);
     }
+    if (m->mark != NULL)
+        munmap((void *)(uintptr_t)m->mark, MU_CLIENT_MARK_BYTES);
     mu_client_detach(m);
     close(m->fd);
     free(m);
@@ -84,7 +92,7 @@ void muster_close(struct muster *m)
 
 int muster_fd(const struct muster *m)
 {
-    return m->pid == getpid() ? m->poll_fd : -1;
+    return is_owner(m) ? m->poll_fd : -1;
 }
 
 uint32_t muster_rank(const struct muster *m)

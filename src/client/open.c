@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { OPEN_TIMEOUT_S = 10 };
@@ -140,6 +141,22 @@ static void warm_up(const struct muster *m)
         mu_client_happened(m, &told, &event, NULL);
 }
 
+/* A page of which a child of fork() has an empty one.  (One of vfork() has ours; all that it may do
+ * is to call exec.)  NULL: this kernel cannot do it. */
+static const uint8_t *make_mark(void)
+{
+    uint8_t *mark = mmap(NULL, MU_CLIENT_MARK_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mark == MAP_FAILED)
+        return NULL;
+    if (madvise(mark, MU_CLIENT_MARK_BYTES, MADV_WIPEONFORK) != 0) {
+        munmap(mark, MU_CLIENT_MARK_BYTES);
+        return NULL;
+    }
+    *mark = 1;
+    return mark;
+}
+
 static int open_handle(struct muster **m, struct muster_error *error)
 {
     struct place place;
@@ -155,6 +172,7 @@ static int open_handle(struct muster **m, struct muster_error *error)
         free(made);
         return -1;
     }
+    made->mark = make_mark();
     warm_up(made);
     pthread_mutex_init(&made->group_lock, NULL);
     pthread_mutex_init(&made->lock, NULL); /* of the default kind: cannot fail on Linux */
