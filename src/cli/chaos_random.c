@@ -69,15 +69,31 @@ static void print_round(FILE *to, const struct chaos_round *round)
 
 /* ---- a machine ---- */
 
-static bool wait_ready(struct random_run *run)
+/* Nodes that were declared dead because the host stood still never have their readers. */
+static void give_up_machine(struct random_run *run, uint64_t from_ns)
 {
-    uint64_t limit_ns = bench_now_ns() + LIMIT_MS * MS;
+    uint64_t now_ns = bench_now_ns();
+    run->has_machine = false;
+    if (!stall_between(&run->windows, from_ns, now_ns)) {
+        fprintf(stderr, "%s: %u of %u readers were there after %u s\n", path, run->page->ready,
+                run->plan.nodes, LIMIT_MS / 1000);
+        run->totals.hung++;
+        return;
+    }
+    fprintf(stderr,
+            "%s: the host stood still for up to %" PRIu64 " ms while a machine started, which does "
+            "not count (%u of %u readers were there)\n",
+            path, stall_longest_between_ns(&run->windows, from_ns, now_ns) / MS, run->page->ready,
+            run->plan.nodes);
+}
+
+/* False: it was interrupted, or something hangs. */
+static bool wait_ready(struct random_run *run, uint64_t from_ns)
+{
     while (run->page->ready < run->plan.nodes) {
-        if (bench_now_ns() > limit_ns) {
-            fprintf(stderr, "%s: %u of %u readers were there after %u s\n", path, run->page->ready,
-                    run->plan.nodes, LIMIT_MS / 1000);
-            run->totals.hung++;
-            return false;
+        if (bench_now_ns() > from_ns + LIMIT_MS * MS) {
+            give_up_machine(run, from_ns);
+            return run->totals.hung == 0;
         }
         if (!chaos_stage_pass_ms(&run->stage, LOOK_MS))
             return false;
@@ -93,9 +109,10 @@ static bool open_machine(struct random_run *run)
     run->has_machine = true;
     run->totals.machines++;
     chaos_log_divert(&run->log);
+    uint64_t from_ns = bench_now_ns();
     bool good = chaos_stage_open(&run->stage, &run->config);
     chaos_log_restore(&run->log);
-    good = good && wait_ready(run);
+    good = good && wait_ready(run, from_ns);
     if (!good && run->stage.signal == 0)
         chaos_log_show(&run->log);
     return good;
