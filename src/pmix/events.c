@@ -116,7 +116,7 @@ static void on_notified(pmix_status_t status, void *data)
     struct notice *notice = data;
     mu_pmix_takes();
     (void)status;
-    while (++notice->code_at < notice->code_count) {
+    while (++notice->code_at < notice->code_count && !mu_pmix_is_closing()) {
         pmix_proc_t *procs;
         size_t count =
             mu_libpmix_only_of(notice->source.nspace, notice->codes, notice->code_at + 1, &procs);

@@ -86,6 +86,11 @@ void mu_pmix_takes(void);
 /* The module that is open: libpmix is one for a process, and its upcalls carry no context. */
 extern struct mu_pmix *mu_pmix_open_one;
 
+/* ---- module.c ---- */
+
+/* Then libpmix's thread calls no function of libpmix that may take a lock. */
+bool mu_pmix_is_closing(void);
+
 /* ---- space.c: jobs ---- */
 
 const char *mu_space_begin(struct mu_pmix *pmix, const struct mu_pmix_job *job);

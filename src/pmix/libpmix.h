@@ -11,7 +11,9 @@
  *
  * Collectives that count on the dead.  libpmix takes a process out of all collectives when its
  * connection closes, and tells us later; whoever lists it by its rank between the two waits for
- * it. */
+ * it.  And a group waits for whoever was lost after its tracker was made.
+ *
+ * What jobs leave behind: groups, and what is known of processes. */
 #ifndef MU_PMIX_LIBPMIX_H
 #define MU_PMIX_LIBPMIX_H
 
@@ -21,12 +23,35 @@
 /* Can it be seen?  From any thread. */
 bool mu_libpmix_is_known(void);
 
+/* What is said to a process does not wait until it has confirmed what was said before, which takes
+ * 40 ms.  Once, when the server is up; from any thread. */
+void mu_libpmix_send_at_once(void);
+
+/* What libpmix knows of the processes of a job is not freed when one of them ends while it
+ * connects: all are registered, one has connected, the job is over and is not deregistered yet. */
+void mu_libpmix_hold(const char *nspace);
+void mu_libpmix_connected(const pmix_proc_t *proc);
+void mu_libpmix_let_go(const char *nspace);
+
 /* Processes of the namespace that have asked for codes[count - 1] and for none before it, into
  * *procs, which the caller frees; how many. */
 size_t mu_libpmix_only_of(const char *nspace, const pmix_status_t *codes, size_t count,
                           pmix_proc_t **procs);
 
-/* A process of this node was deregistered: collectives that are under way do not count on it. */
-void mu_libpmix_forget(const pmix_proc_t *proc);
+/* A process of this node was deregistered: collectives that are under way do not count on it.
+ * true: mu_libpmix_pass_on_groups() is to be called, in a later callback. */
+bool mu_libpmix_forget(void);
+void mu_libpmix_pass_on_groups(void);
+
+/* libpmix has called for a group, with this data. */
+void mu_libpmix_group_called(void *data);
+
+/* A job is over: what it has not destructed itself is no group of the next one. */
+void mu_libpmix_drop_groups(const char *nspace);
+
+/* libpmix keeps all that it knows of a process that was connected, for ever.  Of jobs that were
+ * over a while ago it is dropped: when the next one begins, since something may be on its way
+ * before. */
+void mu_libpmix_drop_peers(void);
 
 #endif

@@ -1,9 +1,11 @@
 /* The module's beginning and end. */
 #define _GNU_SOURCE
 #include "pmix/inside.h"
+#include "pmix/libpmix.h"
 #include "pmix/priority.h"
 
 #include <inttypes.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,8 @@ static const char *const settings[][2] = {
     {"PMIX_MCA_prm", "^slurm"},
     {"PMIX_MCA_pmix_event_caching_window", "0"},
 };
+
+static atomic_bool closing;
 
 /* When 'muster run' is itself a process of some PMIx server: this daemon is not. */
 static void forget_others(void)
@@ -85,12 +89,14 @@ static struct mu_pmix *open_module(const struct mu_pmix_config *config, char tex
     forget_others();
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         setenv(settings[i][0], settings[i][1], 1);
+    atomic_store(&closing, false);
     mu_pmix_open_one = pmix;
     pmix_status_t status = start(pmix);
     if (!has_hwloc)
         unsetenv(HWLOC_VARIABLE);
     if (status == PMIX_SUCCESS) {
         mu_upcall_watch_connections();
+        mu_libpmix_send_at_once();
         return pmix;
     }
     snprintf(text, MU_PMIX_TEXT_MAX, "PMIx_server_init: %s", PMIx_Error_string(status));
@@ -100,8 +106,37 @@ static struct mu_pmix *open_module(const struct mu_pmix_config *config, char tex
     return NULL;
 }
 
+bool mu_pmix_is_closing(void)
+{
+    return atomic_load(&closing);
+}
+
+/* On libpmix's thread. */
+static void on_turn_over(pmix_status_t status, void *data)
+{
+    (void)status;
+    sem_post(data);
+}
+
+/* PMIx_server_finalize() holds a lock while it waits for libpmix's thread, which takes that lock in
+ * each function that it would call for us: so from here on it calls none.  What it is in the midst
+ * of now is over when it calls back for a process that is none. */
+static void stop_calls(void)
+{
+    sem_t turn_over;
+    pmix_proc_t nobody;
+    PMIX_LOAD_PROCID(&nobody, "", PMIX_RANK_UNDEF);
+    sem_init(&turn_over, 0, 0);
+    atomic_store(&closing, true);
+    PMIx_server_deregister_client(&nobody, on_turn_over, &turn_over);
+    while (sem_wait(&turn_over) != 0)
+        ;
+    sem_destroy(&turn_over);
+}
+
 static void close_module(struct mu_pmix *pmix)
 {
+    stop_calls();
     PMIx_server_finalize(); /* its thread has ended, and nothing is put any more */
     mu_upcall_turn(pmix);
     while (pmix->spaces != NULL)

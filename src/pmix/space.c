@@ -1,6 +1,7 @@
 /* Jobs as namespaces: registered before their processes start, forgotten when they are over. */
 #define _GNU_SOURCE
 #include "pmix/inside.h"
+#include "pmix/libpmix.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -82,7 +83,8 @@ enum { JOB_KEYS = 8 };
 struct registration {
     struct mu_upcall upcall;
     uint32_t job;
-    size_t info_count;
+    pmix_nspace_t name;
+    size_t info_count; /* 0: it is one of its processes */
     pmix_info_t info[JOB_KEYS];
 };
 
@@ -185,12 +187,16 @@ static void run_registered(struct mu_pmix *pmix, struct mu_upcall *upcall)
         pmix->config.host.ready(pmix->config.host.owner, space->number);
 }
 
-/* On libpmix's thread. */
+/* On libpmix's thread; but where it could not begin. */
 static void on_registered(pmix_status_t status, void *data)
 {
     struct registration *made = data;
     mu_pmix_takes();
-    (void)status; /* a process that finds nothing says so */
+    if (status == PMIX_SUCCESS &&
+        made->info_count > 0) /* else a process finds nothing, and says so */
+        mu_libpmix_drop_peers();
+    else if (status == PMIX_SUCCESS)
+        mu_libpmix_hold(made->name);
     made->upcall.run = run_registered;
     mu_upcall_put(&made->upcall);
 }
@@ -202,6 +208,7 @@ static void register_client(struct mu_space *space, uint32_t rank)
     if (made == NULL)
         abort(); /* its processes would hang */
     made->job = space->number;
+    PMIX_LOAD_NSPACE(made->name, space->name);
     PMIX_LOAD_PROCID(&proc, space->name, rank);
     mu_pmix_gives();
     if (PMIx_server_register_client(&proc, geteuid(), getegid(), NULL, on_registered, made) ==
@@ -281,11 +288,31 @@ const char *mu_space_begin(struct mu_pmix *pmix, const struct mu_pmix_job *job)
     return NULL;
 }
 
-/* On libpmix's thread. */
+/* On libpmix's thread, unless libpmix has ended. */
+static void on_over(pmix_status_t status, void *data)
+{
+    if (status != PMIX_ERR_INIT)
+        mu_libpmix_let_go(data);
+}
+
 static void on_forgotten(pmix_status_t status, void *data)
 {
-    (void)status;
-    (void)data;
+    if (status != PMIX_ERR_INIT)
+        mu_libpmix_drop_groups(data);
+    free(data);
+}
+
+/* The process is none: this only calls back, before the namespace is gone. */
+static void forget_space(const struct mu_space *space)
+{
+    char *name = strdup(space->name);
+    pmix_proc_t nobody;
+    if (name == NULL)
+        abort(); /* groups of this job would be found by the next one */
+    PMIX_LOAD_PROCID(&nobody, space->name, PMIX_RANK_UNDEF);
+    mu_pmix_gives();
+    PMIx_server_deregister_client(&nobody, on_over, name);
+    PMIx_server_deregister_nspace(space->name, on_forgotten, name);
 }
 
 void mu_space_over(struct mu_pmix *pmix, uint32_t job)
@@ -301,7 +328,7 @@ void mu_space_over(struct mu_pmix *pmix, uint32_t job)
     mu_keep_over(pmix, job);
     while (space->pending != NULL)
         space->pending->give_up(space->pending);
-    PMIx_server_deregister_nspace(space->name, on_forgotten, NULL);
+    forget_space(space);
     free_space(space);
 }
 
@@ -350,6 +377,8 @@ char **mu_space_usual_env(struct mu_pmix *pmix, uint32_t job)
     bool good = space != NULL;
     for (size_t i = 0; good && i < sizeof names / sizeof *names; i++)
         good = add_variable(&env, names[i], space->folder);
+    /* Its other ways are tried out with a segment each, which whoever is killed then leaves. */
+    good = good && add_variable(&env, "OMPI_MCA_shmem", "mmap");
     if (good && space->crowded)
         good = add_variable(&env, "OMPI_MCA_mpi_yield_when_idle", "1");
     if (good)

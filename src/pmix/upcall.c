@@ -34,6 +34,7 @@ static pmix_status_t on_connected(const pmix_proc_t *proc, void *object, pmix_in
                                   size_t info_count, pmix_op_cbfunc_t done, void *data)
 {
     (void)object, (void)info, (void)info_count, (void)done, (void)data;
+    mu_libpmix_connected(proc);
     put_contact(proc, MU_CLIENT_CONNECTED);
     return PMIX_OPERATION_SUCCEEDED;
 }
@@ -46,10 +47,18 @@ static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object, pmix_op
     return PMIX_OPERATION_SUCCEEDED;
 }
 
+static void on_forgotten_again(pmix_status_t status, void *data)
+{
+    (void)status, (void)data;
+    mu_libpmix_pass_on_groups();
+}
+
+/* The second call does nothing but to call back after what waits on this thread now. */
 static void on_forgotten(pmix_status_t status, void *data)
 {
     (void)status;
-    mu_libpmix_forget(data);
+    if (mu_libpmix_forget() && !mu_pmix_is_closing())
+        PMIx_server_deregister_client(data, on_forgotten_again, NULL);
     free(data);
 }
 
@@ -58,6 +67,8 @@ static void on_forgotten(pmix_status_t status, void *data)
  */
 static void forget(const pmix_proc_t *proc)
 {
+    if (mu_pmix_is_closing())
+        return;
     pmix_proc_t *copy = malloc(sizeof *copy);
     if (copy == NULL)
         abort(); /* a collective could wait for ever */
@@ -134,6 +145,7 @@ static pmix_status_t on_group(pmix_group_operation_t operation, char name[],
         operation == PMIX_GROUP_CONSTRUCT ? MU_COLLECTIVE_GROUP : MU_COLLECTIVE_UNGROUP;
     struct mu_collective *made =
         mu_collective_make(kind, name, procs, proc_count, NULL, 0, all_came(info, info_count));
+    mu_libpmix_group_called(data);
     return mu_collective_group(made, done, data);
 }
 
