@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define HEARTBEAT_VARIABLE "MUSTER_HEARTBEAT" /* what --heartbeat is when it is not said */
+
 static const char about[] =
     "Starts the processes of a parallel job, and a daemon for each node that looks after them and\n"
     "tells all of them when one dies.  Everything ends with this command.\n"
@@ -279,7 +281,8 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
         {"record", ARG_TEXT, &options->record_dir, 0, 0, "DIR",
          "each node records what enters it, node-N.record there"},
         {"heartbeat", ARG_TEXT, &heartbeat, 0, 0, "PERIOD,TIMEOUT",
-         "how often nodes beat, and which silence is a death (100ms,500ms)"},
+         "how often nodes beat, and which silence is a death, or " HEARTBEAT_VARIABLE
+         " (100ms,500ms)"},
         {"no-pmix", ARG_FLAG, &options->no_pmix, 0, 0, NULL,
          "do not serve PMIx, which programs of Open MPI need"},
         {"verbose", ARG_FLAG, &options->verbose, 0, 0, NULL, "say more on standard error"},
@@ -300,9 +303,11 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
     options->grace_ms = (uint32_t)grace_ms;
     options->go_on = strcmp(on_failure, "continue") == 0;
     char why[SPAN_WHY_MAX];
+    if (heartbeat == NULL)
+        heartbeat = getenv(HEARTBEAT_VARIABLE);
     if (heartbeat != NULL &&
         span_heartbeat(heartbeat, &options->period_ns, &options->timeout_ns, why) != NULL)
-        args_fail(&command, "--heartbeat %s", why);
+        args_fail(&command, "--heartbeat (or " HEARTBEAT_VARIABLE ") %s", why);
     if (options->tag_output && options->output_dir != NULL)
         args_fail(&command,
                   "--tag-output is for the terminal, and --output-dir has a file for each");

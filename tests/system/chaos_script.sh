@@ -19,8 +19,8 @@ expect() {
 }
 
 # Times are generous: this is about scripts, and the host may be busy.
-flags=(--nodes 6 --procs 2 --heartbeat 200ms,2s) long=6s short=150ms wait=1s limit=30s
-[ "$MUSTER_SANITIZED" = 0 ] || flags=(--nodes 6 --procs 2 --heartbeat 400ms,4s) long=12s wait=2s
+flags=(--nodes 6 --procs 2 --heartbeat 200ms,2s) long=6s short=150ms wait=2s limit=30s
+[ "$MUSTER_SANITIZED" = 0 ] || flags=(--nodes 6 --procs 2 --heartbeat 400ms,4s) long=12s
 
 # ---- all as expected ----
 
@@ -30,17 +30,17 @@ at 200ms cut node=3 for $long           # silent, and found out
 expect node=3 silent within $limit
 expect no node=0-2,4-5 for $long
 then $long stop node=2 for $short
-expect none for $wait
+expect none for 1s # less than until the next step, which may be late
 then $wait kill proc=1.4
 expect proc=1.4 dead within $limit
 then $wait kill node=5
 expect node=5 dead within $limit at 0-2,4
 then $wait flap node=1 down 50ms up 500ms for $wait
-expect none for $wait
+expect none for 1s
 then $wait slow node=1 by 20ms jitter 10ms for $wait
-expect none for $wait
+expect none for 1s
 then $wait cut node=1 in peers 0 for $short
-expect none for $wait
+expect none for 1s
 END
 script good "${flags[@]}"
 expect 0 '^7 steps, 8 expectations: all as expected, at 6 nodes$' '^ +[0-9.]+ s  cut node=3 for '

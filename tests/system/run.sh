@@ -29,6 +29,7 @@ run sh -c 'echo "$@"' - --help # not ours
 
 refuses "no PROGRAM" --
 refuses "no PROGRAM" -- -n 2
+MUSTER_HEARTBEAT=5x refuses "MUSTER_HEARTBEAT" "'5x'" -- true
 refuses "before ':'" -- : true
 refuses "no PROGRAM" -- true :
 refuses "'--bogus'" -- --bogus true
