@@ -37,13 +37,15 @@ static void on_ask(void *owner, uint32_t job, mu_slot node, const uint8_t *bytes
         wait->answered(wait, NULL, 0);
 }
 
-/* An empty answer means that this is not served here. */
+/* An empty answer means that this is not served here, or that it cannot be sent. */
 static void on_answer(void *owner, void *ticket, const uint8_t *bytes, size_t count)
 {
     struct mu_daemon *daemon = owner;
     const char *why_not = mu_exchange_answer(daemon->exchanges, ticket, bytes, count);
-    if (why_not != NULL)
-        mu_warn("a question of another node stays without answer: %s", why_not);
+    if (why_not != NULL) {
+        mu_warn("a question of another node gets an empty answer: %s", why_not);
+        mu_exchange_answer(daemon->exchanges, ticket, NULL, 0);
+    }
     free(ticket);
 }
 

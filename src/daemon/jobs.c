@@ -79,9 +79,12 @@ void mu_jobs_watch_orphans(struct mu_jobs *jobs)
     uv_timer_start(&jobs->orphan_timer, on_orphan_timer, ORPHANS_REAP_MS, ORPHANS_REAP_MS);
 }
 
+/* Ends that follow each other do not put it off. */
 void mu_jobs_reap_soon(struct mu_jobs *jobs)
 {
-    uv_timer_start(&jobs->orphan_timer, on_orphan_timer, REAP_MS, ORPHANS_REAP_MS);
+    if (uv_timer_get_due_in(&jobs->orphan_timer) > REAP_MS ||
+        !uv_is_active((uv_handle_t *)&jobs->orphan_timer))
+        uv_timer_start(&jobs->orphan_timer, on_orphan_timer, REAP_MS, ORPHANS_REAP_MS);
 }
 
 static void end_orphans(struct mu_jobs *jobs)

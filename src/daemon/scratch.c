@@ -102,6 +102,12 @@ static int open_base(void)
 
 /* ---- a daemon's ---- */
 
+/* Others may make folders there, too, by a name that they have guessed. */
+static bool is_ours(const struct stat *folder)
+{
+    return folder->st_uid == geteuid() && (folder->st_mode & 077) == 0;
+}
+
 /* Between making and locking it, another daemon may take it for that of a dead one. */
 static int make_and_lock(int parent, const char *name)
 {
@@ -114,7 +120,7 @@ static int make_and_lock(int parent, const char *name)
             continue;
         if (fd < 0)
             return -1;
-        if (flock(fd, LOCK_EX) == 0 && fstat(fd, &here) == 0 &&
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &here) == 0 && is_ours(&here) &&
             fstatat(parent, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && here.st_ino == there.st_ino)
             return fd;
         close(fd);

@@ -108,10 +108,14 @@ static void run_query(struct mu_pmix *pmix, struct mu_upcall *upcall)
 static const char *nspace_of(const pmix_proc_t *proc, const pmix_query_t *query)
 {
     for (size_t i = 0; i < query->nqual; i++) {
-        if (PMIX_CHECK_KEY(&query->qualifiers[i], PMIX_NSPACE))
-            return query->qualifiers[i].value.data.string;
-        if (PMIX_CHECK_KEY(&query->qualifiers[i], PMIX_PROCID))
-            return query->qualifiers[i].value.data.proc->nspace;
+        const pmix_info_t *qualifier = &query->qualifiers[i];
+        const pmix_value_t *value = &qualifier->value;
+        if (PMIX_CHECK_KEY(qualifier, PMIX_NSPACE) && value->type == PMIX_STRING &&
+            value->data.string != NULL)
+            return value->data.string;
+        if (PMIX_CHECK_KEY(qualifier, PMIX_PROCID) && value->type == PMIX_PROC &&
+            value->data.proc != NULL)
+            return value->data.proc->nspace;
     }
     return proc->nspace;
 }

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "pmix/inside.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <string.h>
@@ -31,7 +32,9 @@ static void send_stand_in(struct mu_pmix *pmix, const struct mu_space *space, ui
         return;
     }
     find_program(path);
-    posix_spawn_file_actions_addclosefrom_np(&actions, 0);
+    for (int fd = 0; fd < 3; fd++) /* else words of a library would go to whatever it opens first */
+        posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     posix_spawn(&pid, path, &actions, NULL, argv, env);
     posix_spawn_file_actions_destroy(&actions);
     mu_space_env_free(env);

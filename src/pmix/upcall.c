@@ -77,16 +77,29 @@ static void forget(const pmix_proc_t *proc)
     put_contact(proc, MU_CLIENT_LOST);
 }
 
+/* libpmix's mark for what a client has said: PMIX_SERVER_INTERNAL_NOTIFY, of its inside. */
+#define FROM_CLIENT "pmix.srvr.internal.notify"
+
+static bool is_from_client(const pmix_info_t info[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (PMIX_CHECK_KEY(&info[i], FROM_CLIENT))
+            return true;
+    return false;
+}
+
 /* Of several that are lost at once, all but one stand in the list. */
 static void on_lost(size_t id, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
                     size_t info_count, pmix_info_t *results, size_t result_count,
                     pmix_event_notification_cbfunc_fn_t done, void *data)
 {
     (void)id, (void)status, (void)results, (void)result_count;
-    forget(source);
-    for (size_t i = 0; i < info_count; i++)
-        if (PMIX_CHECK_KEY(&info[i], PMIX_PROCID))
-            forget(info[i].value.data.proc);
+    if (!is_from_client(info, info_count)) {
+        forget(source);
+        for (size_t i = 0; i < info_count; i++)
+            if (PMIX_CHECK_KEY(&info[i], PMIX_PROCID) && info[i].value.type == PMIX_PROC)
+                forget(info[i].value.data.proc);
+    }
     if (done != NULL)
         done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
 }
