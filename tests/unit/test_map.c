@@ -168,13 +168,19 @@ static void several_programs_share_the_ranks(void **state)
 static void heartbeats_are_taken_or_left_as_usual(void **state)
 {
     (void)state;
-    char usual[] = "run prog", line[] = "run --heartbeat 20ms,0.1s prog";
+    char usual[] = "run prog", again[] = "run prog", line[] = "run --heartbeat 20ms,0.1s prog";
     char *argv[ARGV_MAX];
     struct run_options options;
+    unsetenv("MUSTER_HEARTBEAT");
     parse(&options, usual, argv);
     assert_true(options.period_ns == 0 && options.timeout_ns == 0);
     run_options_free(&options);
-    parse(&options, line, argv);
+    setenv("MUSTER_HEARTBEAT", "1s,3s", 1);
+    parse(&options, again, argv);
+    assert_int_equal(options.period_ns, 1000000000);
+    assert_int_equal(options.timeout_ns, 3000000000);
+    run_options_free(&options);
+    parse(&options, line, argv); /* what is said counts */
     assert_int_equal(options.period_ns, 20000000);
     assert_int_equal(options.timeout_ns, 100000000);
     run_options_free(&options);
