@@ -12,6 +12,10 @@
 #include "wire/launch.h"
 #include "wire/local.h"
 
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
 enum { MU_PMIX_VERSION = 1, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
 
 struct mu_pmix; /* the module's own */
@@ -97,5 +101,17 @@ struct mu_pmix_module {
 };
 
 #define MU_PMIX_SYMBOL "mu_pmix_module"
+
+/* A file of ours: of PREFIX/bin/musterd, which runs both, 'rest' below PREFIX. */
+static inline void mu_pmix_find(char path[PATH_MAX], const char *rest)
+{
+    size_t bytes = strlen(rest) + 1;
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - bytes);
+    for (int up = 0; up < 2; up++) /* the executable, and its folder */
+        do
+            length--;
+        while (length > 0 && path[length] != '/');
+    memcpy(path + (length > 0 ? length : 0), rest, bytes);
+}
 
 #endif

@@ -66,22 +66,10 @@ static void wake(void *owner)
         ; /* full: it rings already */
 }
 
-/* Of PREFIX/bin/musterd it is in PREFIX/lib/muster. */
-static void find_module(char path[PATH_MAX])
-{
-    static const char rest[] = "/" MUSTER_MODULES "/muster-pmix.so";
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - sizeof rest);
-    for (int up = 0; up < 2; up++) /* the executable, and its folder */
-        do
-            length--;
-        while (length > 0 && path[length] != '/');
-    memcpy(path + (length > 0 ? length : 0), rest, sizeof rest);
-}
-
 static const struct mu_pmix_module *load_module(char text[MU_PMIX_TEXT_MAX])
 {
     char path[PATH_MAX];
-    find_module(path);
+    mu_pmix_find(path, "/" MUSTER_MODULES "/muster-pmix.so");
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const struct mu_pmix_module *module = library != NULL ? dlsym(library, MU_PMIX_SYMBOL) : NULL;
     if (module == NULL)

@@ -7,18 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of PREFIX/bin/musterd it is in PREFIX/libexec/muster. */
-static void find_program(char path[PATH_MAX])
-{
-    static const char rest[] = "/" MUSTER_LIBEXEC "/muster-pmix-stand-in";
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - sizeof rest);
-    for (int up = 0; up < 2; up++) /* the executable, and its folder */
-        do
-            length--;
-        while (length > 0 && path[length] != '/');
-    memcpy(path + (length > 0 ? length : 0), rest, sizeof rest);
-}
-
 /* The daemon reaps what is of no job. */
 static void send_stand_in(struct mu_pmix *pmix, const struct mu_space *space, uint32_t rank)
 {
@@ -31,7 +19,7 @@ static void send_stand_in(struct mu_pmix *pmix, const struct mu_space *space, ui
         mu_space_env_free(env);
         return;
     }
-    find_program(path);
+    mu_pmix_find(path, "/" MUSTER_LIBEXEC "/muster-pmix-stand-in");
     for (int fd = 0; fd < 3; fd++) /* else words of a library would go to whatever it opens first */
         posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
     posix_spawn_file_actions_addclosefrom_np(&actions, 3);

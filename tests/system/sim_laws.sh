@@ -1,27 +1,7 @@
 #!/bin/bash
 # timeout: 600
 # The laws of spread and link, by every checker there is; less of it where sanitizers slow it down.
-set -u
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-failed=0
-
-complain() {
-    echo "FAIL: $*"
-    failed=1
-}
-
-# number FIELD FILE, word FIELD FILE: one field of a JSON object
-number() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" "$2"; }
-word() { sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" "$2"; }
-
-# at_most FIELD BOUND FILE
-at_most() {
-    local value
-    value=$(number "$1" "$3")
-    [ -n "$value" ] && [ "$value" -le "$2" ] || complain "$1 is '$value', at most $2 is allowed"
-}
+. "$MUSTER_SOURCE/tests/system/sim_common.sh"
 
 seeds=1:2000 explored="2 3 4"
 if [ "${MUSTER_SANITIZED:-0}" -eq 1 ]; then
