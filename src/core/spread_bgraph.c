@@ -423,15 +423,31 @@ static uint64_t due_ns(const struct mu_spread *spread, const struct mu_queue *qu
 }
 
 /* Onward edges go after half the wait, edges back after the whole: of two neighbours that heard at
- * about the same time one sends and the other one saves its copy. */
+ * about the same time one sends and the other one saves its copy.
+ *
+ * Both go at moments that are half a wait apart, so that notices of many failures go together; each
+ * node has its own such moments, else nodes that share cores would all send at once. */
+static uint64_t shared_due_ns(const struct mu_spread *spread, const struct mu_queue *queue,
+                              uint64_t wait_ns)
+{
+    uint64_t at_ns = due_ns(spread, queue, wait_ns);
+    uint64_t apart_ns = spread->redundant_wait_ns / 2;
+    if (at_ns == MU_NEVER || apart_ns == 0)
+        return at_ns;
+    uint64_t own_ns = apart_ns / spread->size * spread->self +
+                      apart_ns % spread->size * spread->self / spread->size;
+    uint64_t past_ns = (at_ns % apart_ns + own_ns) % apart_ns;
+    return past_ns == 0 ? at_ns : at_ns + (apart_ns - past_ns);
+}
+
 uint64_t mu_spread_onward_due_ns(const struct mu_spread *spread)
 {
-    return due_ns(spread, &spread->await_onward, spread->redundant_wait_ns / 2);
+    return shared_due_ns(spread, &spread->await_onward, spread->redundant_wait_ns / 2);
 }
 
 uint64_t mu_spread_back_due_ns(const struct mu_spread *spread)
 {
-    return due_ns(spread, &spread->await_back, spread->redundant_wait_ns);
+    return shared_due_ns(spread, &spread->await_back, spread->redundant_wait_ns);
 }
 
 uint64_t mu_spread_retain_due_ns(const struct mu_spread *spread)

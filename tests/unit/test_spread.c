@@ -55,6 +55,13 @@ static bool is_armed(const struct hand *hand, enum mu_timer timer)
     return hand->update.deadline_ns[timer] != MU_NEVER;
 }
 
+/* Due at the first of this node's moments, which are half a wait apart, from 'least_ns' on. */
+static void expect_due(const struct hand *hand, enum mu_timer timer, uint64_t least_ns)
+{
+    uint64_t due_ns = hand->update.deadline_ns[timer];
+    assert_true(due_ns >= least_ns && due_ns < least_ns + HAND_REDUNDANT_NS / 2);
+}
+
 /* Serves redundant edges until none is due; adds up who is sent how many meanwhile. */
 static void fire_redundant(struct hand *hand, uint32_t sends_to[NODES])
 {
@@ -88,15 +95,14 @@ static void check_waves(uint32_t size, mu_slot root, mu_slot self)
     left &= ~children(size, root, self);
 
     if (left != 0) { /* after half the wait: the others onward */
-        assert_int_equal(hand.update.deadline_ns[MU_TIMER_ONWARD],
-                         heard_ns + HAND_REDUNDANT_NS / 2);
+        expect_due(&hand, MU_TIMER_ONWARD, heard_ns + HAND_REDUNDANT_NS / 2);
         assert_false(is_armed(&hand, MU_TIMER_BACK));
         fire(&hand, MU_TIMER_ONWARD);
         assert_true(hand_sent_mask(&hand) == (left & neighbours_onward(size, self)));
         left &= ~neighbours_onward(size, self);
     }
     if (left != 0) { /* after all of it: the others back */
-        assert_int_equal(hand.update.deadline_ns[MU_TIMER_BACK], heard_ns + HAND_REDUNDANT_NS);
+        expect_due(&hand, MU_TIMER_BACK, heard_ns + HAND_REDUNDANT_NS);
         fire(&hand, MU_TIMER_BACK);
         assert_true(hand_sent_mask(&hand) == left);
     }
@@ -120,7 +126,7 @@ static void a_redundant_edge_does_not_go_out_early(void **state)
     struct hand hand;
     node_zero(&hand);
     hand_hear(&hand, 4, hand_payload_of(3, 1, "x"));
-    hand.now_ns += HAND_REDUNDANT_NS / 2 - 1;
+    hand.now_ns = hand.update.deadline_ns[MU_TIMER_ONWARD] - 1;
     hand_timeout(&hand, MU_TIMER_ONWARD);
     hand_expect_nothing(&hand);
     hand.now_ns += 1;
@@ -128,13 +134,51 @@ static void a_redundant_edge_does_not_go_out_early(void **state)
     hand_expect_nothing(&hand);
     hand_timeout(&hand, MU_TIMER_ONWARD);
     assert_true(hand_sent_mask(&hand) == (bit(1) | bit(2) | bit(8)));
-    hand.now_ns += HAND_REDUNDANT_NS / 2 - 1;
+    hand.now_ns = hand.update.deadline_ns[MU_TIMER_BACK] - 1;
     hand_timeout(&hand, MU_TIMER_BACK);
     hand_expect_nothing(&hand);
     hand.now_ns += 1;
     hand_timeout(&hand, MU_TIMER_BACK);
     assert_true(hand_sent_mask(&hand) == (bit(15) | bit(14) | bit(12)));
     hand_free(&hand);
+}
+
+/* One write for each neighbour then, and one wake-up of it. */
+static void notices_that_follow_each_other_use_redundant_edges_at_the_same_time(void **state)
+{
+    (void)state;
+    struct hand hand;
+    node_zero(&hand);
+    hand_hear(&hand, 4, hand_payload_of(3, 1, "x"));
+    uint64_t due_ns = hand.update.deadline_ns[MU_TIMER_ONWARD];
+    hand.now_ns = due_ns - HAND_REDUNDANT_NS / 2; /* the latest that still goes with it */
+    hand_hear(&hand, 4, hand_payload_of(3, 2, "y"));
+    assert_int_equal(hand.update.deadline_ns[MU_TIMER_ONWARD], due_ns);
+    hand.now_ns = due_ns;
+    hand_timeout(&hand, MU_TIMER_ONWARD);
+    assert_true(hand_sent_mask(&hand) == (bit(1) | bit(2) | bit(8)));
+    assert_int_equal(hand.update.deadline_ns[MU_TIMER_ONWARD], due_ns);
+    hand_timeout(&hand, MU_TIMER_ONWARD);
+    assert_true(hand_sent_mask(&hand) == (bit(1) | bit(2) | bit(8)));
+    assert_false(is_armed(&hand, MU_TIMER_ONWARD));
+    hand_free(&hand);
+}
+
+/* Nodes that share cores would else all send at once. */
+static void nodes_have_moments_of_their_own(void **state)
+{
+    (void)state;
+    uint64_t due_ns[2];
+    for (mu_slot self = 0; self < 2; self++) {
+        struct hand hand;
+        struct mu_config config = hand_config(NODES, self);
+        hand_init_connected(&hand, &config);
+        hand_hear(&hand, self + 4, hand_payload_of(self + 3, 1, "x"));
+        assert_true(is_armed(&hand, MU_TIMER_ONWARD));
+        due_ns[self] = hand.update.deadline_ns[MU_TIMER_ONWARD];
+        hand_free(&hand);
+    }
+    assert_true(due_ns[0] != due_ns[1]);
 }
 
 /* Node 0 hears news of node 3 from 4, its parent in that tree.  It has no child there. */
@@ -678,14 +722,16 @@ static void age_is_what_was_heard_and_transit_and_holding(void **state)
     const struct mu_effect *send = hand_effect(&hand, MU_DO_SEND, 0);
     assert_int_equal(send->frame.notice.age_ns, 7500);
     assert_int_equal(send->frame.notice.hops, 4);
+    uint64_t heard_ns = hand.now_ns;
     fire(&hand, MU_TIMER_ONWARD);
+    uint64_t held_ns = hand.now_ns - heard_ns;
     send = hand_effect(&hand, MU_DO_SEND, 0);
-    assert_int_equal(send->frame.notice.age_ns, 7500 + HAND_REDUNDANT_NS / 2);
+    assert_int_equal(send->frame.notice.age_ns, 7500 + held_ns);
     assert_int_equal(send->frame.notice.hops, 4);
     hand.now_ns += 123;
     hand_link_up(&hand, send->peer, 0); /* sent again, older by now */
     send = hand_effect(&hand, MU_DO_SEND, 0);
-    assert_int_equal(send->frame.notice.age_ns, 7500 + HAND_REDUNDANT_NS / 2 + 123);
+    assert_int_equal(send->frame.notice.age_ns, 7500 + held_ns + 123);
     hand_free(&hand);
 }
 
@@ -1011,6 +1057,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_hear_before_clients_and_redundant_edges_wait),
         cmocka_unit_test(a_redundant_edge_does_not_go_out_early),
+        cmocka_unit_test(notices_that_follow_each_other_use_redundant_edges_at_the_same_time),
+        cmocka_unit_test(nodes_have_moments_of_their_own),
         cmocka_unit_test(an_edge_is_skipped_when_the_neighbours_own_copy_has_come),
         cmocka_unit_test(nothing_is_left_to_do_when_all_neighbours_have_sent_their_copies),
         cmocka_unit_test(an_orphan_is_told_at_once),
