@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MU_PMIX_VERSION = 1, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
+enum { MU_PMIX_VERSION = 2, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
 
 struct mu_pmix; /* the module's own */
 
@@ -63,6 +63,7 @@ struct mu_pmix_config {
     uint32_t size;                         /* nodes */
     const char (*names)[MU_PMIX_NAME_MAX]; /* of all nodes; as long as the module is open */
     const char *folder;                    /* for files; whoever opens removes it */
+    bool shares_host;                      /* with other nodes */
 };
 
 struct mu_pmix_job {

@@ -12,8 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* hwloc looks for every PCI device, which takes longer than all the rest, and libpmix needs the
- * cores only.  Who has set the variable knows better. */
+/* The processes are given the topology of the host that hwloc finds here: else each would look for
+ * every PCI device itself, which takes longer than all the rest.  Where many nodes are on one host
+ * they find the cores only, because each daemon would look.  Who has set the variable knows better.
+ */
 #define HWLOC_VARIABLE "HWLOC_COMPONENTS"
 #define HWLOC_LITTLE   "-linux:0x78,-x86,-pci,-opencl,-cuda,-nvml,-gl,-rsmi"
 
@@ -49,7 +51,8 @@ static void forget_others(void)
 
 static pmix_status_t start(struct mu_pmix *pmix)
 {
-    pmix_info_t info[4];
+    pmix_info_t info[5];
+    bool yes = true;
     pmix_nspace_t name;
     for (size_t i = 0; i < sizeof info / sizeof *info; i++)
         PMIX_INFO_CONSTRUCT(&info[i]);
@@ -59,6 +62,7 @@ static pmix_status_t start(struct mu_pmix *pmix)
     snprintf(name, sizeof name, "musterd-%016" PRIx64 "-%" PRIu32, pmix->config.machine,
              pmix->config.self);
     PMIX_INFO_LOAD(&info[3], PMIX_SERVER_NSPACE, name, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[4], PMIX_SERVER_SHARE_TOPOLOGY, &yes, PMIX_BOOL);
     struct sigaction child;
     struct mu_priority priority;
     sigaction(SIGCHLD, NULL, &child);
@@ -85,7 +89,8 @@ static struct mu_pmix *open_module(const struct mu_pmix_config *config, char tex
     pmix->dead = dead;
     snprintf(pmix->hostname, sizeof pmix->hostname, "%s", config->names[config->self]);
     bool has_hwloc = getenv(HWLOC_VARIABLE) != NULL;
-    setenv(HWLOC_VARIABLE, HWLOC_LITTLE, 0);
+    if (config->shares_host)
+        setenv(HWLOC_VARIABLE, HWLOC_LITTLE, 0);
     forget_others();
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         setenv(settings[i][0], settings[i][1], 1);
