@@ -17,8 +17,9 @@ struct notice {
     pmix_status_t codes[CODES_MAX]; /* the first of these that a process has asked for tells it */
     size_t code_count, code_at;
     pmix_proc_t source;
+    bool some; /* to some of the job: the last of 'info' says whom */
     size_t count;
-    pmix_info_t info[INFO_MAX]; /* info[0]: to whom */
+    pmix_info_t info[INFO_MAX];
 };
 
 /* ---- which codes ---- */
@@ -62,10 +63,13 @@ static void add(struct notice *notice, const char *key, const void *value, pmix_
     notice->count++;
 }
 
-static void load_targets(pmix_info_t *info, pmix_proc_t *procs, size_t count)
+static void add_targets(struct notice *notice, pmix_proc_t *procs, size_t count)
 {
     pmix_data_array_t array = {.type = PMIX_PROC, .size = count, .array = procs};
-    PMIX_INFO_LOAD(info, PMIX_EVENT_CUSTOM_RANGE, &array, PMIX_DATA_ARRAY);
+    if (notice->some)
+        PMIX_INFO_DESTRUCT(&notice->info[--notice->count]);
+    notice->some = true;
+    add(notice, PMIX_EVENT_CUSTOM_RANGE, &array, PMIX_DATA_ARRAY);
 }
 
 static struct notice *make_notice(const struct mu_pmix *pmix, const struct mu_space *space,
@@ -73,12 +77,9 @@ static struct notice *make_notice(const struct mu_pmix *pmix, const struct mu_sp
 {
     struct notice *notice = calloc(1, sizeof *notice);
     char text[MU_EVIDENCE_TEXT_MAX];
-    pmix_proc_t all;
     bool yes = true;
     if (notice == NULL)
         abort(); /* somebody would stay untold */
-    PMIX_LOAD_PROCID(&all, space->name, PMIX_RANK_WILDCARD);
-    load_targets(&notice->info[notice->count++], &all, 1);
     PMIX_LOAD_PROCID(&notice->source, space->name, rank);
     mu_evidence_text(&event->evidence, text, sizeof text);
     add(notice, PMIX_EVENT_NON_DEFAULT, &yes, PMIX_BOOL);
@@ -100,12 +101,14 @@ static void free_notice(struct notice *notice)
 
 static void on_notified(pmix_status_t status, void *data);
 
-/* The source is the victim: else libpmix gives it back to us, to be spread. */
+/* The source is the victim: it says whose namespace, and libpmix does not give it back to us, to be
+ * spread. */
 static void notify(struct notice *notice)
 {
     mu_pmix_gives();
-    if (PMIx_Notify_event(notice->codes[notice->code_at], &notice->source, PMIX_RANGE_CUSTOM,
-                          notice->info, notice->count, on_notified, notice) != PMIX_SUCCESS)
+    pmix_data_range_t range = notice->some ? PMIX_RANGE_CUSTOM : PMIX_RANGE_NAMESPACE;
+    if (PMIx_Notify_event(notice->codes[notice->code_at], &notice->source, range, notice->info,
+                          notice->count, on_notified, notice) != PMIX_SUCCESS)
         free_notice(notice);
 }
 
@@ -122,8 +125,7 @@ static void on_notified(pmix_status_t status, void *data)
             mu_libpmix_only_of(notice->source.nspace, notice->codes, notice->code_at + 1, &procs);
         if (count == 0)
             continue;
-        PMIX_INFO_DESTRUCT(&notice->info[0]);
-        load_targets(&notice->info[0], procs, count);
+        add_targets(notice, procs, count);
         free(procs);
         notify(notice);
         return;
