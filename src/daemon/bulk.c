@@ -185,7 +185,9 @@ static void on_open(struct mu_conn *conn)
 
 static void on_room(struct mu_conn *conn)
 {
-    mu_bulk_pump(mu_conn_owner(conn));
+    struct mu_bulk_peer *peer = mu_conn_owner(conn);
+    mu_bulk_pump(peer);
+    mu_bulk_send_ack(peer);
 }
 
 static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)

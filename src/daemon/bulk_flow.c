@@ -46,7 +46,7 @@ static void send_frame(struct mu_bulk_peer *peer, const struct mu_bulk_frame *fr
 
 void mu_bulk_send_ack(struct mu_bulk_peer *peer)
 {
-    if (!peer->owes || !peer->is_open)
+    if (!peer->owes || !peer->is_open || mu_conn_queued(peer->conn) > MU_CONN_QUEUE_HIGH)
         return;
     peer->owes = false;
     send_frame(peer, &(struct mu_bulk_frame){.type = MU_BULK_ACK, .ack = peer->received});

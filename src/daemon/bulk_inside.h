@@ -68,7 +68,8 @@ const char *mu_bulk_resume(struct mu_bulk_peer *peer, uint64_t has);
 /* Sends as much as the connection takes without a long queue, and as is good for the others. */
 void mu_bulk_pump(struct mu_bulk_peer *peer);
 
-/* An acknowledgement that found no message to ride on. */
+/* An acknowledgement that found no message to ride on.  It is of all that came until now: while a
+ * peer does not read, one is owed, and none is queued. */
 void mu_bulk_send_ack(struct mu_bulk_peer *peer);
 
 /* NULL, or the rule that the frame breaks.  Calls the hook when a message is whole. */

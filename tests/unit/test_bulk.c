@@ -14,6 +14,7 @@ struct host {
     uint32_t fenced;
     const char *rule; /* what the next message is said to break */
     bool any;         /* the next one may be whatever it is */
+    bool all;         /* and so may all */
 };
 
 static struct host hosts[NODES];
@@ -46,7 +47,7 @@ static void say(mu_slot from, mu_slot to, uint32_t number)
 static const char *on_message(void *owner, mu_slot from, struct mu_bulk_message *message)
 {
     struct host *host = owner;
-    if (host->any) {
+    if (host->any || host->all) {
         host->any = false;
         host->bytes = message->count;
         return NULL;
@@ -177,6 +178,37 @@ static void what_a_reset_takes_comes_again_and_nothing_twice(void **state)
     assert_true(breaks > 30 && counts(1).broken > 0);
 }
 
+static void say_a_byte(mu_slot from, mu_slot to)
+{
+    struct mu_bulk_message *message = mu_bulk_message_make(1);
+    message->bytes[0] = 1;
+    mu_bulk_send(hosts[from].bulk, to, message);
+    mu_bulk_message_drop(message);
+}
+
+/* Whoever sends and does not read is owed one acknowledgement, of all that came. */
+static void acknowledgements_for_one_that_does_not_read_do_not_pile_up(void **state)
+{
+    (void)state;
+    enum { AT_ONCE = 100, MOST = 1000000, MORE = 10000 };
+    uint64_t said = 0, more = 0;
+    hosts[0].all = true;
+    say(1, 0, 1);
+    UNTIL(counts(0).messages_in == 1 && counts(1).waiting == 0);
+    struct mu_conn *reads = sockets[0].net.first, *deaf = sockets[1].net.first;
+    mu_conn_pause(deaf, true);
+    while (more < MORE) { /* after the kernel has taken what it takes */
+        for (int i = 0; i < AT_ONCE; i++)
+            say_a_byte(1, 0);
+        said += AT_ONCE;
+        UNTIL(counts(0).messages_in == 1 + said);
+        more += more > 0 || mu_conn_queued(reads) > MU_CONN_QUEUE_HIGH ? AT_ONCE : 0;
+        assert_true(said < MOST && mu_conn_queued(reads) < MU_CONN_QUEUE_HIGH + 1024);
+    }
+    mu_conn_pause(deaf, false);
+    UNTIL(counts(1).waiting == 0);
+}
+
 static void nothing_goes_to_the_dead_and_nothing_comes(void **state)
 {
     (void)state;
@@ -259,6 +291,7 @@ int main(void)
         ON_HOSTS(both_may_dial_at_once),
         ON_HOSTS(the_longest_message_arrives),
         ON_HOSTS(what_a_reset_takes_comes_again_and_nothing_twice),
+        ON_HOSTS(acknowledgements_for_one_that_does_not_read_do_not_pile_up),
         ON_HOSTS(nothing_goes_to_the_dead_and_nothing_comes),
         ON_HOSTS(what_is_for_one_that_cannot_be_reached_waits),
         ON_HOSTS(a_message_against_a_rule_costs_the_connection_and_does_not_come_again),
