@@ -35,6 +35,7 @@ struct mu_pmi1_job {
     mu_slot self;
     bool alone;     /* no other node has ranks of it */
     bool gathering; /* all of this node are there, and others may not be */
+    bool broken;    /* what a node put cannot come: nobody is told that the barrier is over */
     bool has_mapping;
     char name[MU_PMI1_NAME_MAX];
     char mapping[MU_PMI1_VALUE_MAX];
@@ -84,17 +85,36 @@ __attribute__((format(printf, 2, 3))) static void answer(struct process *process
 
 /* ---- barriers ---- */
 
+/* Given by a node in place of what was put there: the length of a key, which no pair has. */
+static const uint8_t cannot[] = {0};
+
 void mu_pmi1_part(struct mu_pmi1_job *job, mu_slot node, const uint8_t *bytes, size_t count)
 {
+    if (count == sizeof cannot && bytes[0] == cannot[0]) {
+        mu_warn("what node %" PRIu32 " put for job %" PRIu32 " by PMI-1 cannot come", node,
+                job->number);
+        job->broken = true;
+        return;
+    }
     const char *wrong = node != job->self ? mu_pmi1_merge(job->space, bytes, count) : NULL;
     if (wrong != NULL)
         mu_warn("what node %" PRIu32 " put for job %" PRIu32 " by PMI-1 is wrong: %s", node,
                 job->number, wrong);
 }
 
+static void disconnect_all(struct mu_pmi1_job *job)
+{
+    for (uint32_t i = 0; i < job->count; i++)
+        disconnect(&job->processes[i]);
+}
+
 void mu_pmi1_gathered(struct mu_pmi1_job *job)
 {
     job->gathering = false;
+    if (job->broken) {
+        disconnect_all(job);
+        return;
+    }
     for (uint32_t i = 0; i < job->count; i++) {
         struct process *process = &job->processes[i];
         if (!process->in_barrier)
@@ -105,6 +125,7 @@ void mu_pmi1_gathered(struct mu_pmi1_job *job)
     }
 }
 
+/* Without what was put, when that cannot go: else the other nodes would wait. */
 static void gather(struct mu_pmi1_job *job)
 {
     const struct mu_pmi1_hooks *hooks = &job->pmi1->hooks;
@@ -114,8 +135,8 @@ static void gather(struct mu_pmi1_job *job)
     if (why == NULL)
         return;
     mu_warn("processes of job %" PRIu32 " cannot meet by PMI-1: %s", job->number, why);
-    for (uint32_t i = 0; i < job->count; i++)
-        disconnect(&job->processes[i]);
+    if (hooks->gather(hooks->owner, job->number, job->size, cannot, sizeof cannot) != NULL)
+        disconnect_all(job);
 }
 
 /* When all are there that can still come. */
@@ -380,8 +401,7 @@ void mu_pmi1_job_close(struct mu_pmi1_job *job)
 {
     if (job == NULL)
         return;
-    for (uint32_t i = 0; i < job->count; i++)
-        disconnect(&job->processes[i]);
+    disconnect_all(job);
     mu_pmi1_space_close(job->space);
     free(job);
 }

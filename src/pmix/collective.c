@@ -23,7 +23,11 @@ struct mu_collective {
 };
 
 /* The first byte of each node's part. */
-enum part_flag { PART_WHOLE, PART_WITHOUT_SOMEBODY };
+enum part_flag {
+    PART_WHOLE,
+    PART_WITHOUT_SOMEBODY,
+    PART_FAILED, /* what the processes of that node brought could not be sent: it is not there */
+};
 
 /* ---- on libpmix's thread ---- */
 
@@ -118,23 +122,26 @@ static void give_up(struct mu_pending *pending)
     finish((struct mu_collective *)((char *)pending - offset), PMIX_ERR_JOB_TERMINATED, NULL, 0);
 }
 
-/* All parts without their first bytes, one after the other.  NULL: no memory. */
-static char *join(const struct mu_pmix_result *result, size_t *count, bool *whole)
+/* All parts without their first bytes, one after the other, and what becomes of it.  NULL: no
+ * memory. */
+static char *join(const struct mu_pmix_result *result, size_t *count, pmix_status_t *status)
 {
     size_t room = 1;
     for (uint32_t i = 0; i < result->part_count; i++)
         room += result->parts[i].count;
     char *bytes = malloc(room);
     *count = 0;
-    *whole = result->gone == 0;
+    bool whole = result->gone == 0, failed = false;
     for (uint32_t i = 0; bytes != NULL && i < result->part_count; i++) {
         const struct mu_exchange_part *part = &result->parts[i];
         if (part->count == 0)
             continue; /* that node had nobody left */
-        *whole = *whole && part->bytes[0] == PART_WHOLE;
+        whole = whole && part->bytes[0] == PART_WHOLE;
+        failed = failed || part->bytes[0] == PART_FAILED;
         memcpy(bytes + *count, part->bytes + 1, part->count - 1);
         *count += part->count - 1;
     }
+    *status = failed ? PMIX_ERR_OUT_OF_RESOURCE : whole ? PMIX_SUCCESS : PMIX_ERR_PARTIAL_SUCCESS;
     return bytes;
 }
 
@@ -143,12 +150,9 @@ static void on_done(struct mu_pmix_wait *wait, const struct mu_pmix_result *resu
 {
     size_t offset = offsetof(struct mu_collective, wait), count;
     struct mu_collective *made = (struct mu_collective *)((char *)wait - offset);
-    bool whole;
-    char *bytes = join(result, &count, &whole);
-    if (bytes == NULL)
-        finish(made, PMIX_ERR_NOMEM, NULL, 0);
-    else
-        finish(made, whole ? PMIX_SUCCESS : PMIX_ERR_PARTIAL_SUCCESS, bytes, count);
+    pmix_status_t status = PMIX_ERR_NOMEM;
+    char *bytes = join(result, &count, &status);
+    finish(made, status, bytes, bytes != NULL ? count : 0);
 }
 
 static int by_rank(const void *a, const void *b)
@@ -208,10 +212,23 @@ static bool one_space(const struct mu_collective *made)
     return true;
 }
 
+/* NULL, or why not.  Without what it brings, when that is too much: else all others would wait. */
+static const char *begin_exchange(const struct mu_pmix_host *host, const struct mu_space *space,
+                                  const struct mu_rank_run *rows, uint32_t count,
+                                  struct mu_collective *made)
+{
+    const char *why_not = host->exchange(host->owner, space->number, made->tag, rows, count,
+                                         made->bytes, made->count, &made->wait);
+    if (why_not == NULL)
+        return NULL;
+    made->bytes[0] = PART_FAILED;
+    return host->exchange(host->owner, space->number, made->tag, rows, count, made->bytes, 1,
+                          &made->wait);
+}
+
 static void run_collective(struct mu_pmix *pmix, struct mu_upcall *upcall)
 {
     struct mu_collective *made = (struct mu_collective *)upcall;
-    const struct mu_pmix_host *host = &pmix->config.host;
     struct mu_space *space = mu_space_named(pmix, made->procs[0].nspace);
     uint32_t count = 0;
     if (space == NULL || !one_space(made)) {
@@ -226,8 +243,7 @@ static void run_collective(struct mu_pmix *pmix, struct mu_upcall *upcall)
     made->wait.done = on_done;
     if (somebody_is_lost(space, rows, count))
         made->bytes[0] = PART_WITHOUT_SOMEBODY;
-    const char *why_not = host->exchange(host->owner, space->number, made->tag, rows, count,
-                                         made->bytes, made->count, &made->wait);
+    const char *why_not = begin_exchange(&pmix->config.host, space, rows, count, made);
     free(rows);
     if (why_not == NULL)
         mu_pending_add(space, &made->pending, give_up);

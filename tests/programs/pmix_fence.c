@@ -1,22 +1,34 @@
 /* A process of a PMIx job: fences with a member that dies, without MPI.
  *
- *     pmix_fence VICTIM never|before|during|after all|list
+ *     pmix_fence VICTIM never|before|during|after|large all|list
  *
- * VICTIM dies before it has come to PMIx at all, before the fence, in it, or after it.  Everybody
- * else says with which status it left each of three fences: over the namespace, or over the list of
- * its ranks. */
+ * VICTIM dies before it has come to PMIx at all, before the fence, in it, or after it; or it lives,
+ * and the first fence collects more of it than one node can bring.  Everybody else says with which
+ * status it left each of three fences: over the namespace, or over the list of its ranks. */
 #include <pmix.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { FENCES = 3 };
+enum { FENCES = 3, TOO_LARGE = 65 * 1024 * 1024 };
 
 static void ignore(pmix_status_t status, void *data)
 {
     (void)status, (void)data;
+}
+
+static void put_too_much(void)
+{
+    pmix_value_t value = {.type = PMIX_BYTE_OBJECT};
+    value.data.bo.size = TOO_LARGE;
+    value.data.bo.bytes = calloc(1, TOO_LARGE);
+    if (value.data.bo.bytes == NULL || PMIx_Put(PMIX_GLOBAL, "large", &value) != PMIX_SUCCESS ||
+        PMIx_Commit() != PMIX_SUCCESS)
+        printf("put: failed\n");
+    free(value.data.bo.bytes);
 }
 
 int main(int argc, char **argv)
@@ -45,6 +57,11 @@ int main(int argc, char **argv)
     }
     if (rank == victim && strcmp(when, "before") == 0)
         raise(SIGKILL);
+    bool large = strcmp(when, "large") == 0;
+    pmix_info_t collect;
+    PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, NULL, PMIX_BOOL);
+    if (rank == victim && large)
+        put_too_much();
     printf("rank %u", rank);
     for (int i = 0; i < FENCES; i++) {
         if (rank == victim && strcmp(when, "during") == 0) {
@@ -52,7 +69,7 @@ int main(int argc, char **argv)
             usleep(20 * 1000);
             raise(SIGKILL);
         }
-        status = PMIx_Fence(procs, count, NULL, 0);
+        status = PMIx_Fence(procs, count, &collect, large && i == 0);
         printf(" %s", PMIx_Error_string(status));
         if (rank == victim && strcmp(when, "after") == 0)
             raise(SIGKILL);

@@ -45,6 +45,10 @@ done
 run --nodes 2 -n 4 "$programs/pmix_fence" 9 none all
 [ "$(grep -cE '^rank [0-9]+ SUCCESS SUCCESS SUCCESS$' out)" -eq 4 ] || complain "fences when nobody dies"
 
+# More than one node can bring: nobody waits, and everybody is told so.
+run --nodes 2 -n 4 "$programs/pmix_fence" 1 large all
+[ "$(grep -cE '^rank [0-9]+ OUT-OF-RESOURCE SUCCESS SUCCESS$' out)" -eq 4 ] || complain "a fence with too much"
+
 # ---- keys, queries, connect, groups ----
 
 run --nodes 2 -n 4 --on-failure continue "$programs/pmix_ask" 1

@@ -222,6 +222,7 @@ static struct {
     uint32_t aborted; /* rank * 1000 + code */
     char gathered[256];
     size_t gathered_count;
+    const char *why_not; /* said to the next one */
 } world;
 
 static const char *on_gather(void *owner, uint32_t job, uint32_t size, const uint8_t *bytes,
@@ -235,7 +236,9 @@ static const char *on_gather(void *owner, uint32_t job, uint32_t size, const uin
         memcpy(world.gathered, bytes, count);
     world.gathered_count = count;
     world.gathers++;
-    return NULL;
+    const char *why_not = world.why_not;
+    world.why_not = NULL;
+    return why_not;
 }
 
 static void on_dying(void *owner, uint32_t job, uint32_t rank)
@@ -396,6 +399,34 @@ static void who_has_closed_its_end_cannot_come(void **state)
     end();
 }
 
+/* The other nodes wait for this one: it comes with nothing, and says so. */
+static void what_a_node_cannot_give_ends_the_barrier_for_all(void **state)
+{
+    (void)state;
+    begin(false);
+    world.why_not = "too much";
+    for (int i = 0; i < HERE; i++)
+        say(i, "cmd=barrier_in\n");
+    assert_int_equal(world.gathers, 2);
+    assert_int_equal(world.gathered_count, 1);
+    assert_int_equal(world.gathered[0], 0);
+    expect(0, NULL);
+    mu_pmi1_part(world.job, 1, (const uint8_t *)"", 1); /* our own comes back */
+    mu_pmi1_gathered(world.job);
+    for (int i = 0; i < HERE; i++)
+        expect(i, "");
+    end();
+    begin(false); /* and where it comes from another node */
+    for (int i = 0; i < HERE; i++)
+        say(i, "cmd=barrier_in\n");
+    assert_int_equal(world.gathers, 1);
+    mu_pmi1_part(world.job, 4, (const uint8_t *)"", 1);
+    mu_pmi1_gathered(world.job);
+    for (int i = 0; i < HERE; i++)
+        expect(i, "");
+    end();
+}
+
 static void nodes_meet_with_what_they_put(void **state)
 {
     (void)state;
@@ -466,6 +497,7 @@ int main(void)
         cmocka_unit_test(a_barrier_waits_for_all),
         cmocka_unit_test(a_barrier_does_not_wait_for_the_dead),
         cmocka_unit_test(who_has_closed_its_end_cannot_come),
+        cmocka_unit_test(what_a_node_cannot_give_ends_the_barrier_for_all),
         cmocka_unit_test(nodes_meet_with_what_they_put),
         cmocka_unit_test(who_breaks_a_rule_is_not_heard),
         cmocka_unit_test(who_does_not_read_is_not_heard),
