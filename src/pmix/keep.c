@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of one job, at one node: what is published there, and the questions that wait. */
+enum { KEPT_BYTES_MAX = 16 * 1024 * 1024 };
+
 struct mu_published {
     struct mu_published *next;
     uint32_t job;
@@ -53,6 +56,15 @@ static void drop(struct mu_published **link)
     free(published);
 }
 
+static bool has_room(const struct mu_pmix *pmix, const struct mu_kept_question *question)
+{
+    size_t used = sizeof(struct mu_published) + strlen(question->key) + 1 + question->count;
+    for (const struct mu_published *each = pmix->published; each != NULL; each = each->next)
+        if (each->job == question->job)
+            used += sizeof *each + strlen(each->key) + 1 + each->count;
+    return used <= KEPT_BYTES_MAX;
+}
+
 static struct mu_published *add(struct mu_pmix *pmix, uint32_t job, const char *key,
                                 const uint8_t *bytes, size_t count)
 {
@@ -77,6 +89,10 @@ static void publish(struct mu_pmix *pmix, const struct mu_kept_question *questio
         answer(pmix, ticket, PMIX_ERR_DUPLICATE_KEY, NULL);
         return;
     }
+    if (!has_room(pmix, question)) {
+        answer(pmix, ticket, PMIX_ERR_OUT_OF_RESOURCE, NULL);
+        return;
+    }
     made = add(pmix, question->job, question->key, question->bytes, question->count);
     made->rank = question->rank;
     made->read_once = question->flag;
@@ -99,6 +115,8 @@ static void lookup(struct mu_pmix *pmix, const struct mu_kept_question *question
         answer(pmix, ticket, PMIX_SUCCESS, *link);
         if ((*link)->read_once)
             drop(link);
+    } else if (question->flag && !has_room(pmix, question)) {
+        answer(pmix, ticket, PMIX_ERR_OUT_OF_RESOURCE, NULL);
     } else if (question->flag) {
         struct mu_published *waiting = add(pmix, question->job, question->key, NULL, 0);
         waiting->waits = true;

@@ -59,9 +59,10 @@ static void finish_lookup(struct request *request)
     for (size_t i = 0; list != NULL && i < request->item_count; i++)
         if (request->items[i].found.key[0] != '\0')
             list[found++] = request->items[i].found; /* still the item's */
-    pmix_status_t status = found == request->item_count ? PMIX_SUCCESS
-                           : found > 0                  ? PMIX_ERR_PARTIAL_SUCCESS
-                                                        : PMIX_ERR_NOT_FOUND;
+    pmix_status_t status = found == request->item_count                  ? PMIX_SUCCESS
+                           : found > 0                                   ? PMIX_ERR_PARTIAL_SUCCESS
+                           : request->status == PMIX_ERR_OUT_OF_RESOURCE ? request->status
+                                                                         : PMIX_ERR_NOT_FOUND;
     request->lookup_done(status, list, found, request->data);
     free(list);
 }

@@ -2,7 +2,8 @@
  *
  *     pmix_ask [VICTIM]
  *
- * Each publishes a key, looks up that of its neighbour, and asks for what is published last;
+ * Each publishes a key, looks up that of its neighbour, and asks for what is published last; one
+ * publishes more than is kept;
  * connects and disconnects; makes a group and ends it.  Then VICTIM dies, and the others find that
  * in the table of processes.  Says what went wrong, or "well". */
 #include <pmix.h>
@@ -50,6 +51,27 @@ static pmix_status_t lookup(const char *key, uint32_t *value, uint32_t *by)
     PMIX_PDATA_DESTRUCT(&data);
     PMIX_INFO_DESTRUCT(&wait);
     return status;
+}
+
+static pmix_status_t publish_bytes(const char *key, size_t count)
+{
+    pmix_info_t info;
+    pmix_byte_object_t bytes = {.bytes = calloc(1, count), .size = count};
+    PMIX_INFO_LOAD(&info, key, &bytes, PMIX_BYTE_OBJECT);
+    pmix_status_t status = PMIx_Publish(&info, 1);
+    PMIX_INFO_DESTRUCT(&info);
+    free(bytes.bytes);
+    return status;
+}
+
+/* All under one key, so at one node. */
+static void use_too_much(void)
+{
+    enum { MOST = 16 * 1024 * 1024 };
+    char *key[] = {"much", NULL};
+    check("too much", publish_bytes(*key, MOST), PMIX_ERR_OUT_OF_RESOURCE);
+    check("nearly too much", publish_bytes(*key, MOST - 64 * 1024), PMIX_SUCCESS);
+    check("unpublish much", PMIx_Unpublish(key, NULL, 0), PMIX_SUCCESS);
 }
 
 static void use_keys(void)
@@ -111,6 +133,8 @@ int main(int argc, char **argv)
     snprintf(key, sizeof key, "key-%u", self.rank);
     check("publish", publish(key, 100 + self.rank), PMIX_SUCCESS);
     use_keys();
+    if (self.rank == 0)
+        use_too_much();
     use_collectives();
     if (argc > 1) {
         uint32_t victim = (uint32_t)atoi(argv[1]);
