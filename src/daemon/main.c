@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* unshare() */
 #include "daemon/daemon.h"
 #include "daemon/log.h"
+#include "daemon/pmix_loader.h"
 #include "wire/board.h"
 
 #include <arpa/inet.h>
@@ -138,12 +139,16 @@ static void come_first(void)
         mu_tell("cannot have real-time priority: %s", strerror(errno));
 }
 
+static bool is_loopback(struct in_addr address)
+{
+    return ntohl(address.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+}
+
 /* Programs of different nodes on one host tell each other apart by their host's name.  Elsewhere
  * the host has a name already. */
 static void take_name(const char *name, struct in_addr listen)
 {
-    bool one_host = ntohl(listen.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
-    if (one_host && unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) != 0)
+    if (is_loopback(listen) && unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) != 0)
         mu_warn("cannot take the host name '%s'", name);
 }
 
@@ -164,6 +169,8 @@ int main(int argc, char **argv)
     char text[MU_ORDERS_TEXT_MAX];
     if (mu_orders_read(&input, &orders, text) != NULL)
         return fail(text);
+    if (!flags.no_pmix)
+        mu_pmix_environment(is_loopback(orders.listen) && orders.size > 1);
     mu_log_open(orders.name, flags.verbose);
     take_name(orders.name, orders.listen);
 

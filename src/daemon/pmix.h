@@ -63,7 +63,6 @@ struct mu_pmix_config {
     uint32_t size;                         /* nodes */
     const char (*names)[MU_PMIX_NAME_MAX]; /* of all nodes; as long as the module is open */
     const char *folder;                    /* for files; whoever opens removes it */
-    bool shares_host;                      /* with other nodes */
 };
 
 struct mu_pmix_job {

@@ -92,7 +92,6 @@ static void *load(void *arg)
                                     .self = loader->config.self,
                                     .size = loader->config.size,
                                     .names = (const char(*)[MU_PMIX_NAME_MAX])loader->names,
-                                    .shares_host = loader->one_host && loader->config.size > 1,
                                     .folder = loader->scratch.path};
     config.host.owner = loader;
     loader->module = load_module(loader->text);

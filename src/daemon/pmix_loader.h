@@ -8,6 +8,11 @@
 #include <netinet/in.h>
 #include <uv.h>
 
+/* libpmix finds its settings in the environment.  Once for a process, before it has a second
+ * thread: nobody may look at the environment while it changes.  Jobs have environments of their
+ * own.  'shares_host': with other nodes. */
+void mu_pmix_environment(bool shares_host);
+
 struct mu_pmix_loader;
 
 struct mu_pmix_loader_config {

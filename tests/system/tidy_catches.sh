@@ -66,6 +66,7 @@ expect includes 'src/extra/e.h:1: src/extra has no row' new_folder
 expect lengths 'src/sim/long.txt: 801 lines' put src/sim/long.txt "$(seq 801)"
 expect leftovers 'src/core/b.h:2:' put src/core/b.h "/* TO""DO: later */"
 expect leftovers 'tests/system/x.sh:3:' put tests/system/x.sh "# FIX""ME"
+expect environment 'src/daemon/d.c:1:' put src/daemon/d.c '/* setenv */'
 expect readmes 'src/sim' rm src/sim/README.md
 expect paths 'notes.md:1:' put notes.md "see /ho""me/somebody/muster"
 expect paths 'tests/system/x.sh:3:' put tests/system/x.sh "ls /wo""rk/main"
