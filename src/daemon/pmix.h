@@ -79,7 +79,7 @@ struct mu_pmix_module {
     uint32_t version;
     /* Blocks for some ms.  NULL, with a sentence in 'text'. */
     struct mu_pmix *(*open)(const struct mu_pmix_config *config, char text[MU_PMIX_TEXT_MAX]);
-    /* Blocks for a ms; no hook is called. */
+    /* Blocks for a ms; no hook is called but 'answer', for questions that are open. */
     void (*close)(struct mu_pmix *pmix);
     /* After 'wake'. */
     void (*turn)(struct mu_pmix *pmix);

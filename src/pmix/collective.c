@@ -40,6 +40,12 @@ uint64_t mu_name_hash(const char *name)
     return hash;
 }
 
+static void free_collective(struct mu_collective *made)
+{
+    free(made->procs);
+    free(made);
+}
+
 struct mu_collective *mu_collective_make(enum mu_collective_kind kind, const char *name,
                                          const pmix_proc_t *procs, size_t proc_count,
                                          const char *bytes, size_t count, bool all_came)
@@ -49,8 +55,7 @@ struct mu_collective *mu_collective_make(enum mu_collective_kind kind, const cha
         return NULL;
     made->procs = calloc(proc_count, sizeof *procs);
     if (made->procs == NULL || proc_count == 0) {
-        free(made->procs);
-        free(made);
+        free_collective(made);
         return NULL;
     }
     made->kind = kind;
@@ -68,6 +73,10 @@ static void run_collective(struct mu_pmix *pmix, struct mu_upcall *upcall);
 
 static pmix_status_t hand_over(struct mu_collective *made, void *data)
 {
+    if (mu_pmix_is_closing()) {
+        free_collective(made);
+        return PMIX_ERR_JOB_TERMINATED;
+    }
     made->data = data;
     made->upcall.run = run_collective;
     mu_upcall_put(&made->upcall);
@@ -112,8 +121,7 @@ static void finish(struct mu_collective *made, pmix_status_t status, char *bytes
         made->group_done(status, NULL, 0, made->data, NULL, NULL);
     if (made->fence_done == NULL)
         free(bytes);
-    free(made->procs);
-    free(made);
+    free_collective(made);
 }
 
 static void give_up(struct mu_pending *pending)

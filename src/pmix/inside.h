@@ -88,7 +88,8 @@ extern struct mu_pmix *mu_pmix_open_one;
 
 /* ---- module.c ---- */
 
-/* Then libpmix's thread calls no function of libpmix that may take a lock. */
+/* Then libpmix's thread calls no function of libpmix that may take a lock, and what libpmix calls
+ * hands nothing over: it would be answered when libpmix is no more. */
 bool mu_pmix_is_closing(void);
 
 /* ---- space.c: jobs ---- */
@@ -146,6 +147,7 @@ void mu_modex_asked(struct mu_pmix *pmix, struct mu_space *space, struct mu_read
                     void *ticket);
 void mu_modex_ended(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
 void mu_modex_over(struct mu_pmix *pmix, uint32_t job);
+void mu_modex_free(struct mu_pmix *pmix); /* when libpmix will answer no more */
 
 /* ---- events.c ---- */
 

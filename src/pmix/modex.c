@@ -76,6 +76,8 @@ static void run_wanted(struct mu_pmix *pmix, struct mu_upcall *upcall)
 
 pmix_status_t mu_modex_want(const pmix_proc_t *proc, pmix_modex_cbfunc_t done, void *data)
 {
+    if (mu_pmix_is_closing())
+        return PMIX_ERR_JOB_TERMINATED;
     struct wanted *wanted = malloc(sizeof *wanted);
     if (wanted == NULL)
         return PMIX_ERR_NOMEM;
@@ -183,4 +185,13 @@ void mu_modex_over(struct mu_pmix *pmix, uint32_t job)
     for (struct mu_modex *modex = pmix->modex; modex != NULL; modex = modex->next)
         if (modex->job == job)
             answer(pmix, modex, PMIX_ERR_NOT_FOUND, NULL, 0);
+}
+
+void mu_modex_free(struct mu_pmix *pmix)
+{
+    while (pmix->modex != NULL) {
+        struct mu_modex *modex = pmix->modex;
+        pmix->modex = modex->next;
+        free(modex);
+    }
 }

@@ -80,29 +80,35 @@ static void on_turn_over(pmix_status_t status, void *data)
     sem_post(data);
 }
 
-/* PMIx_server_finalize() holds a lock while it waits for libpmix's thread, which takes that lock in
- * each function that it would call for us: so from here on it calls none.  What it is in the midst
- * of now is over when it calls back for a process that is none. */
-static void stop_calls(void)
+/* What libpmix's thread is in the midst of, and what waits there, is over when it calls back for a
+ * process that is none. */
+static void wait_for_turn(void)
 {
     sem_t turn_over;
     pmix_proc_t nobody;
     PMIX_LOAD_PROCID(&nobody, "", PMIX_RANK_UNDEF);
     sem_init(&turn_over, 0, 0);
-    atomic_store(&closing, true);
     PMIx_server_deregister_client(&nobody, on_turn_over, &turn_over);
     while (sem_wait(&turn_over) != 0)
         ;
     sem_destroy(&turn_over);
 }
 
+/* PMIx_server_finalize() holds a lock while it waits for libpmix's thread, which takes that lock in
+ * each function that it would call for us: so from here on it calls none.  Nor does it ask for
+ * anything more, and whatever it waits for is answered, because after that nothing can be.  What is
+ * left then is only freed. */
 static void close_module(struct mu_pmix *pmix)
 {
-    stop_calls();
-    PMIx_server_finalize(); /* its thread has ended, and nothing is put any more */
-    mu_upcall_turn(pmix);
+    atomic_store(&closing, true);
+    wait_for_turn();
     while (pmix->spaces != NULL)
         mu_space_over(pmix, pmix->spaces->number);
+    mu_upcall_turn(pmix);
+    wait_for_turn();
+    PMIx_server_finalize(); /* its thread has ended, and nothing is put any more */
+    mu_upcall_turn(pmix);
+    mu_modex_free(pmix);
     mu_pmix_open_one = NULL;
     free(pmix->dead);
     free(pmix);

@@ -197,12 +197,13 @@ static struct request *make_request(const pmix_proc_t *proc, size_t room, void *
 
 static pmix_status_t hand_over(struct request *request, bool good)
 {
-    if (good && request->item_count > 0) {
+    bool closing = mu_pmix_is_closing();
+    if (good && request->item_count > 0 && !closing) {
         mu_upcall_put(&request->upcall);
         return PMIX_SUCCESS;
     }
     free_request(request);
-    return good ? PMIX_ERR_BAD_PARAM : PMIX_ERR_NOMEM;
+    return closing ? PMIX_ERR_JOB_TERMINATED : good ? PMIX_ERR_BAD_PARAM : PMIX_ERR_NOMEM;
 }
 
 /* Directives come in the same list as what is published. */

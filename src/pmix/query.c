@@ -124,6 +124,8 @@ pmix_status_t mu_query(const pmix_proc_t *proc, const pmix_query_t *queries, siz
                        pmix_info_cbfunc_t done, void *data)
 {
     size_t keys = 0;
+    if (mu_pmix_is_closing())
+        return PMIX_ERR_JOB_TERMINATED;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; queries[i].keys != NULL && queries[i].keys[k] != NULL; k++)
             keys++;

@@ -23,6 +23,8 @@ static void run_contact(struct mu_pmix *pmix, struct mu_upcall *upcall)
 
 static void put_contact(const pmix_proc_t *proc, enum mu_client_state state)
 {
+    if (mu_pmix_is_closing())
+        return;
     struct contact *contact = malloc(sizeof *contact);
     if (contact == NULL)
         abort(); /* a collective could wait for ever */
@@ -229,6 +231,8 @@ static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status,
     bool all = procs == NULL || proc_count == 0 ||
                (proc_count == 1 && procs[0].rank == PMIX_RANK_WILDCARD &&
                 PMIX_CHECK_NSPACE(procs[0].nspace, proc->nspace));
+    if (mu_pmix_is_closing())
+        return PMIX_ERR_JOB_TERMINATED;
     struct abort_upcall *wish = all ? malloc(sizeof *wish) : NULL;
     if (wish == NULL)
         return all ? PMIX_ERR_NOMEM : PMIX_ERR_NOT_SUPPORTED;

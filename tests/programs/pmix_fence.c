@@ -1,10 +1,11 @@
 /* A process of a PMIx job: fences with a member that dies, without MPI.
  *
- *     pmix_fence VICTIM never|before|during|after|large all|list
+ *     pmix_fence VICTIM never|before|during|after|large|absent all|list
  *
  * VICTIM dies before it has come to PMIx at all, before the fence, in it, or after it; or it lives,
- * and the first fence collects more of it than one node can bring.  Everybody else says with which
- * status it left each of three fences: over the namespace, or over the list of its ranks. */
+ * and the first fence collects more of it than one node can bring, or it never comes, and nobody
+ * ends.  Everybody else says with which status it left each of three fences: over the namespace, or
+ * over the list of its ranks. */
 #include <pmix.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -29,6 +30,22 @@ static void put_too_much(void)
         PMIx_Commit() != PMIX_SUCCESS)
         printf("put: failed\n");
     free(value.data.bo.bytes);
+}
+
+/* For ever.  The server hears of the fence before it hears of the lookup, and answers that. */
+static void wait_in_fence(const pmix_proc_t *procs, size_t count, bool absent)
+{
+    pmix_pdata_t data;
+    PMIX_PDATA_CONSTRUCT(&data);
+    PMIX_LOAD_KEY(data.key, "nothing");
+    if (!absent) {
+        PMIx_Fence_nb(procs, count, NULL, 0, ignore, NULL);
+        PMIx_Lookup(&data, 1, NULL, 0);
+        printf("child of %d waits\n", (int)getppid());
+        fflush(stdout);
+    }
+    for (;;)
+        pause();
 }
 
 int main(int argc, char **argv)
@@ -62,6 +79,8 @@ int main(int argc, char **argv)
     PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, NULL, PMIX_BOOL);
     if (rank == victim && large)
         put_too_much();
+    if (strcmp(when, "absent") == 0)
+        wait_in_fence(procs, count, rank == victim);
     printf("rank %u", rank);
     for (int i = 0; i < FENCES; i++) {
         if (rank == victim && strcmp(when, "during") == 0) {

@@ -46,6 +46,19 @@ expect 0 "the next job"
 until_true 20 no_file || complain "left behind: $(sort before | comm -13 - now)"
 [ "$runs" -lt 4 ] || [ -s machines ] || complain "no machine came up"
 
+# ---- a daemon that ends while processes wait in a fence ----
+
+MUSTER_TEST=$tag "$MUSTER" run --nodes 2 -n 4 --on-failure continue "$programs/pmix_fence" 3 absent all >out 2>err &
+run=$!
+all_wait() { [ "$(grep -c ' waits$' out)" -eq 3 ]; }
+until_true 30 all_wait || complain "the processes do not come to the fence"
+kill -TERM "$(sed -n 's/^child of \(.*\) waits$/\1/p' out | sort | uniq -d)" # of the two that it has
+until_true 20 grep -q 'its daemon ended' err || complain "the daemon does not end"
+grep -q 'its daemon ended: exit code 0' err || complain "the daemon does not end well"
+kill -TERM $run
+wait $run 2>/dev/null
+nothing_left 20 "a daemon that ends"
+
 # ---- many jobs ----
 
 jobs=${JOBS:-12} growth_kib=1024
