@@ -242,15 +242,9 @@ static void on_member(void *owner, struct mu_conn *conn)
 
 /* ---- jobs and clients ---- */
 
-struct begun {
-    struct mu_daemon *daemon;
-    uint32_t job;
-};
-
-static void gone_before(void *arg, uint32_t rank, bool failed)
+static void gone_before(void *arg, const struct mu_local_event *event)
 {
-    const struct begun *begun = arg;
-    mu_exchanges_ended(begun->daemon->exchanges, begun->job, rank, failed);
+    mu_exchanges_ended(arg, event->job, event->rank, event->evidence.verdict != MU_VERDICT_LEFT);
 }
 
 static const char *job_begin(void *owner, uint32_t job, const struct mu_launch_job *spec)
@@ -269,7 +263,7 @@ static const char *job_begin(void *owner, uint32_t job, const struct mu_launch_j
     if (why_not != NULL)
         mu_notify_job_over(daemon->notify, job);
     else
-        mu_notify_gone(daemon->notify, job, gone_before, &(struct begun){daemon, job});
+        mu_notify_gone(daemon->notify, job, gone_before, daemon->exchanges);
     return why_not;
 }
 

@@ -71,6 +71,18 @@ static void on_ready(void *owner, uint32_t job)
     mu_jobs_go(daemon->jobs, job);
 }
 
+static void gone_before(void *arg, const struct mu_local_event *event)
+{
+    mu_pmix_loader_known(arg, event);
+}
+
+static void on_begun(void *owner, uint32_t job)
+{
+    struct mu_daemon *daemon = owner;
+    mu_notify_dead(daemon->notify, gone_before, daemon->pmix);
+    mu_notify_gone(daemon->notify, job, gone_before, daemon->pmix);
+}
+
 /* ---- a process that ends its job ---- */
 
 static void end_job(struct mu_daemon *daemon)
@@ -118,6 +130,7 @@ bool mu_daemon_pmix_open(struct mu_daemon *daemon)
                                                  .machine = daemon->net.self.machine,
                                                  .self = daemon->net.self.from,
                                                  .size = daemon->net.self.size,
+                                                 .begun = on_begun,
                                                  .host = {.owner = daemon,
                                                           .ready = on_ready,
                                                           .exchange = on_exchange,

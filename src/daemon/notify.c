@@ -271,12 +271,18 @@ static void read_journal(struct mu_notify *notify, struct mu_notify_job *job)
     }
 }
 
+/* The i-th that is dead. */
+static struct mu_local_event dead_node(const struct mu_notify *notify, uint32_t i)
+{
+    struct mu_local_event event = {.subject = MU_SUBJECT_NODE, .node = notify->dead.gone[i].index};
+    mu_roll_event(&notify->dead, i, event.node, &event);
+    return event;
+}
+
 static void read_dead_nodes(struct mu_notify *notify, struct mu_notify_job *job)
 {
     for (uint32_t i = 0; i < notify->dead.count; i++) {
-        struct mu_local_event event = {.subject = MU_SUBJECT_NODE,
-                                       .node = notify->dead.gone[i].index};
-        mu_roll_event(&notify->dead, i, event.node, &event);
+        const struct mu_local_event event = dead_node(notify, i);
         lose_processes(notify, job, &event);
     }
 }
@@ -296,12 +302,24 @@ const char *mu_notify_job(struct mu_notify *notify, uint32_t job, const struct m
     return NULL;
 }
 
-void mu_notify_gone(const struct mu_notify *notify, uint32_t job,
-                    void (*each)(void *arg, uint32_t rank, bool failed), void *arg)
+void mu_notify_gone(const struct mu_notify *notify, uint32_t job, mu_notify_each *each, void *arg)
 {
     const struct mu_notify_job *known = mu_notify_find(notify, job);
-    for (uint32_t i = 0; known != NULL && i < known->roll.count; i++)
-        each(arg, known->roll.gone[i].index, known->roll.gone[i].proof != 0);
+    for (uint32_t i = 0; known != NULL && i < known->roll.count; i++) {
+        struct mu_local_event event = {
+            .subject = MU_SUBJECT_PROCESS, .job = job, .rank = known->roll.gone[i].index};
+        event.node = mu_notify_node_of(known, event.rank);
+        mu_roll_event(&known->roll, i, event.node, &event);
+        each(arg, &event);
+    }
+}
+
+void mu_notify_dead(const struct mu_notify *notify, mu_notify_each *each, void *arg)
+{
+    for (uint32_t i = 0; i < notify->dead.count; i++) {
+        const struct mu_local_event event = dead_node(notify, i);
+        each(arg, &event);
+    }
 }
 
 static void close_members(struct mu_notify *notify, const struct mu_notify_job *job)

@@ -67,9 +67,11 @@ const char *mu_notify_name(const struct mu_notify *notify);
 const char *mu_notify_job(struct mu_notify *notify, uint32_t job, const struct mu_launch_job *spec);
 void mu_notify_job_over(struct mu_notify *notify, uint32_t job);
 
-/* Each process of a job that is gone, as far as known here: it failed, or it left. */
-void mu_notify_gone(const struct mu_notify *notify, uint32_t job,
-                    void (*each)(void *arg, uint32_t rank, bool failed), void *arg);
+/* Each process of a job that is gone, as far as known here: it failed, or it left.  And each node
+ * that is dead.  The event is good within the call. */
+typedef void mu_notify_each(void *arg, const struct mu_local_event *event);
+void mu_notify_gone(const struct mu_notify *notify, uint32_t job, mu_notify_each *each, void *arg);
+void mu_notify_dead(const struct mu_notify *notify, mu_notify_each *each, void *arg);
 
 /* A process of this node runs, so that a client can be recognized by what the kernel says of it:
  * its process id, or that of its group. */

@@ -93,6 +93,9 @@ struct mu_pmix_module {
     void (*env_free)(char **env);
     /* What everybody hears; each once. */
     void (*told)(struct mu_pmix *pmix, const struct mu_local_event *event);
+    /* Right after job_begin(): nodes, and processes of that job, that were gone before.  That is
+     * news to nobody. */
+    void (*known)(struct mu_pmix *pmix, const struct mu_local_event *event);
     /* A process of this node has ended, whether that is news or not. */
     void (*ended)(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
     /* A question: host.answer() follows, within the call or later. */

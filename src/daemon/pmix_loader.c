@@ -158,8 +158,10 @@ static bool begin(struct mu_pmix_loader *loader, const struct mu_pmix_job *wante
     job.folder = folder;
     if (error == 0)
         why_not = loader->module->job_begin(loader->pmix, &job);
-    if (why_not == NULL)
+    if (why_not == NULL) {
+        loader->config.begun(loader->config.host.owner, job.number);
         return true;
+    }
     mu_warn("job %" PRIu32 " runs without PMIx: %s", job.number,
             error == 0 ? why_not : strerror(error));
     return false;
@@ -345,6 +347,12 @@ void mu_pmix_loader_told(struct mu_pmix_loader *loader, const struct mu_local_ev
 {
     if (runs(loader))
         loader->module->told(loader->pmix, event);
+}
+
+void mu_pmix_loader_known(struct mu_pmix_loader *loader, const struct mu_local_event *event)
+{
+    if (runs(loader))
+        loader->module->known(loader->pmix, event);
 }
 
 void mu_pmix_loader_ended(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank)

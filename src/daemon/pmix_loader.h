@@ -23,6 +23,10 @@ struct mu_pmix_loader_config {
     /* 'wake' is not the caller's, and 'ready' means that a job which was held can go on, with PMIx
      * or without. */
     struct mu_pmix_host host;
+    /* The module has a job from now on, and knows nothing of what happened before:
+     * mu_pmix_loader_known() for each node and each process of that job that is gone.  With the
+     * host's owner. */
+    void (*begun)(void *owner, uint32_t job);
 };
 
 /* NULL: no memory.  Nothing is loaded. */
@@ -44,6 +48,7 @@ char **mu_pmix_loader_env(struct mu_pmix_loader *loader, uint32_t job, uint32_t 
 char **mu_pmix_loader_usual_env(struct mu_pmix_loader *loader, uint32_t job);
 void mu_pmix_loader_env_free(struct mu_pmix_loader *loader, char **env);
 void mu_pmix_loader_told(struct mu_pmix_loader *loader, const struct mu_local_event *event);
+void mu_pmix_loader_known(struct mu_pmix_loader *loader, const struct mu_local_event *event);
 void mu_pmix_loader_ended(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank);
 /* A loader that is there. */
 void mu_pmix_loader_asked(struct mu_pmix_loader *loader, uint32_t job, const uint8_t *bytes,

@@ -152,16 +152,23 @@ static pmix_proc_state_t state_of(const struct mu_evidence *evidence)
     abort();
 }
 
-static void tell_process(struct mu_pmix *pmix, const struct mu_local_event *event)
+/* The namespace of a process that was not known to be gone; else NULL. */
+static struct mu_space *note_process(struct mu_pmix *pmix, const struct mu_local_event *event)
 {
     struct mu_space *space = mu_space_find(pmix, event->job);
     if (space == NULL || event->rank >= space->size || space->gone[event->rank].verdict != 0)
-        return;
+        return NULL;
     space->gone[event->rank] =
         (struct mu_gone){.verdict = event->evidence.verdict,
                          .state = state_of(&event->evidence),
                          .exit_code = (uint8_t)mu_exit_kind_shell_code(&event->evidence.how)};
-    if (event->evidence.verdict == MU_VERDICT_LEFT)
+    return space;
+}
+
+static void tell_process(struct mu_pmix *pmix, const struct mu_local_event *event)
+{
+    struct mu_space *space = note_process(pmix, event);
+    if (space == NULL || event->evidence.verdict == MU_VERDICT_LEFT)
         return;
     struct notice *notice = make_notice(pmix, space, event, event->rank);
     int exit_code = mu_exit_kind_shell_code(&event->evidence.how);
@@ -200,4 +207,12 @@ void mu_events_told(struct mu_pmix *pmix, const struct mu_local_event *event)
         tell_node(pmix, event);
     else
         tell_process(pmix, event);
+}
+
+void mu_events_known(struct mu_pmix *pmix, const struct mu_local_event *event)
+{
+    if (event->subject == MU_SUBJECT_NODE)
+        pmix->dead[event->node] = true;
+    else
+        note_process(pmix, event);
 }

@@ -152,6 +152,7 @@ void mu_modex_free(struct mu_pmix *pmix); /* when libpmix will answer no more */
 /* ---- events.c ---- */
 
 void mu_events_told(struct mu_pmix *pmix, const struct mu_local_event *event);
+void mu_events_known(struct mu_pmix *pmix, const struct mu_local_event *event);
 
 /* ---- ask.c: questions between modules ---- */
 

@@ -125,6 +125,7 @@ __attribute__((visibility("default"))) const struct mu_pmix_module mu_pmix_modul
     .usual_env = mu_space_usual_env,
     .env_free = mu_space_env_free,
     .told = mu_events_told,
+    .known = mu_events_known,
     .ended = mu_space_ended,
     .asked = mu_ask_asked,
 };

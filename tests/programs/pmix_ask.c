@@ -1,13 +1,16 @@
 /* A process of a PMIx job that uses what there is besides fences, without MPI:
  *
  *     pmix_ask [VICTIM]
+ *     pmix_ask state RANK
  *
  * Each publishes a key, looks up that of its neighbour, and asks for what is published last; one
  * publishes more than is kept;
  * connects and disconnects; makes a group and ends it.  Then VICTIM dies, and the others find that
- * in the table of processes.  Says what went wrong, or "well". */
+ * in the table of processes.  The second one only looks there, at once: that one has ended with an
+ * exit code.  Says what went wrong, or "well". */
 #include <pmix.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +133,12 @@ int main(int argc, char **argv)
     check("init", PMIx_Init(&self, NULL, 0), PMIX_SUCCESS);
     PMIX_LOAD_PROCID(&all, self.nspace, PMIX_RANK_WILDCARD);
     size = (uint32_t)atoi(getenv("MUSTER_SIZE"));
+    if (argc > 2) {
+        bool ended = state_of((uint32_t)atoi(argv[2])) == PMIX_PROC_STATE_TERM_NON_ZERO;
+        check("state", ended ? PMIX_SUCCESS : PMIX_ERROR, PMIX_SUCCESS);
+        PMIx_Finalize(NULL, 0);
+        return 0;
+    }
     snprintf(key, sizeof key, "key-%u", self.rank);
     check("publish", publish(key, 100 + self.rank), PMIX_SUCCESS);
     use_keys();

@@ -54,6 +54,11 @@ run --nodes 2 -n 4 "$programs/pmix_fence" 1 large all
 run --nodes 2 -n 4 --on-failure continue "$programs/pmix_ask" 1
 [ "$(grep -cx well out)" -eq 3 ] || complain "keys, queries, connect, groups"
 
+# Who has died before the job began on a node is known there.
+MUSTER_TEST=$tag timeout -k 5 60 "$programs/late_job" "${MUSTER}d" "$programs/pmix_ask" state 0 >out 2>err ||
+    complain "a death before the job began"
+nothing_left 20 "a death before the job began"
+
 # ---- an MPI program that goes on ----
 
 survive=${MUSTER%/bin/muster}/examples/mpi_survive

@@ -206,6 +206,49 @@ static void the_node_first_and_then_its_process(void **state)
     world_close(&world);
 }
 
+struct recalled {
+    uint32_t count;
+    struct mu_local_event events[8];
+};
+
+static void recall(void *arg, const struct mu_local_event *event)
+{
+    struct recalled *recalled = arg;
+    assert_true(recalled->count < 8);
+    recalled->events[recalled->count++] = *event;
+}
+
+static void who_is_gone_can_be_asked_for_later(void **state)
+{
+    (void)state;
+    struct world world;
+    struct recalled nodes = {0}, processes = {0}, none = {0};
+    world_open(&world, 64, 8);
+    process_dies(&world, JOB, 1);
+    node_dies(&world, 2);
+    begin_job(&world, JOB, SIZE);
+    process_leaves(&world, JOB, 4);
+    mu_notify_dead(world.notify, recall, &nodes);
+    mu_notify_gone(world.notify, JOB, recall, &processes);
+    mu_notify_gone(world.notify, JOB + 1, recall, &none);
+    assert_int_equal(nodes.count, 1);
+    assert_int_equal(nodes.events[0].subject, MU_SUBJECT_NODE);
+    assert_int_equal(nodes.events[0].node, 2);
+    assert_int_equal(processes.count, 1 + 3 + 1);
+    assert_int_equal(none.count, 0);
+    static const uint32_t ranks[] = {1, 2, 10, 18, 4};
+    for (uint32_t i = 0; i < processes.count; i++) {
+        assert_int_equal(processes.events[i].subject, MU_SUBJECT_PROCESS);
+        assert_int_equal(processes.events[i].job, JOB);
+        assert_int_equal(processes.events[i].rank, ranks[i]);
+        assert_int_equal(processes.events[i].node, ranks[i] % NODES);
+    }
+    assert_int_equal(processes.events[0].evidence.how.type, killed.how.type);
+    assert_int_equal(processes.events[1].evidence.cause, MU_CAUSE_NODE_LOST);
+    assert_int_equal(processes.events[4].evidence.verdict, MU_VERDICT_LEFT);
+    world_close(&world);
+}
+
 static void a_job_that_begins_after_a_node_has_died(void **state)
 {
     (void)state;
@@ -876,6 +919,7 @@ int main(void)
         cmocka_unit_test(a_member_hears_of_its_own_job_only),
         cmocka_unit_test(the_process_first_and_then_its_node),
         cmocka_unit_test(the_node_first_and_then_its_process),
+        cmocka_unit_test(who_is_gone_can_be_asked_for_later),
         cmocka_unit_test(a_job_that_begins_after_a_node_has_died),
         cmocka_unit_test(news_of_a_job_that_is_yet_to_begin_count),
         cmocka_unit_test(a_number_that_is_used_again_is_another_job),
