@@ -331,17 +331,41 @@ void mu_libpmix_drop_peers(void)
 
 /* ---- a process is gone ---- */
 
-bool mu_libpmix_forget(void)
+/* libpmix keeps what it knows of the connection: there it would find a member of a group, which
+ * would then be one of this node alone, and complete. */
+static void forget_name(const pmix_proc_t *proc)
+{
+    pmix_pointer_array_t *peers = &pmix_server_globals.clients;
+    for (int i = 0; i < peers->size; i++) {
+        pmix_peer_t *peer = pmix_pointer_array_get_item(peers, i);
+        if (peer != NULL && peer->sd < 0 && peer->info->pname.rank == proc->rank &&
+            PMIX_CHECK_NSPACE(peer->info->pname.nspace, proc->nspace))
+            peer->info->pname.rank = PMIX_RANK_UNDEF;
+    }
+}
+
+static bool has(const pmix_server_trkr_t *collective, const pmix_proc_t *proc)
+{
+    for (size_t i = 0; i < collective->npcs; i++)
+        if (PMIX_CHECK_PROCID(&collective->pcs[i], proc))
+            return true;
+    return false;
+}
+
+bool mu_libpmix_forget(const pmix_proc_t *proc)
 {
     pmix_server_trkr_t *collective, *next;
     bool found = false;
     if (!mu_libpmix_is_known())
         return false;
+    forget_name(proc);
     PMIX_LIST_FOREACH_SAFE(collective, next, &pmix_server_globals.collectives, pmix_server_trkr_t)
     {
         if (collective->host_called)
             continue;
         uint32_t before = collective->nlocal;
+        if (is_group(collective) && has(collective, proc))
+            collective->local = false; /* else it would be complete without it */
         count_again(collective);
         if (is_group(collective) && collective->nlocal == 0)
             drop_tracker(collective);
@@ -382,8 +406,9 @@ void mu_libpmix_let_go(const char *nspace)
     (void)nspace;
 }
 
-bool mu_libpmix_forget(void)
+bool mu_libpmix_forget(const pmix_proc_t *proc)
 {
+    (void)proc;
     return false;
 }
 

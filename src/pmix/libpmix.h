@@ -38,9 +38,10 @@ void mu_libpmix_let_go(const char *nspace);
 size_t mu_libpmix_only_of(const char *nspace, const pmix_status_t *codes, size_t count,
                           pmix_proc_t **procs);
 
-/* A process of this node was deregistered: collectives that are under way do not count on it.
- * true: mu_libpmix_pass_on_groups() is to be called, in a later callback. */
-bool mu_libpmix_forget(void);
+/* This process of this node was lost, and deregistered: collectives that are under way do not count
+ * on it, and those to come do not take it for one that is here.  true: mu_libpmix_pass_on_groups()
+ * is to be called, in a later callback. */
+bool mu_libpmix_forget(const pmix_proc_t *proc);
 void mu_libpmix_pass_on_groups(void);
 
 /* libpmix has called for a group, with this data. */

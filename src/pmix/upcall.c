@@ -59,7 +59,7 @@ static void on_forgotten_again(pmix_status_t status, void *data)
 static void on_forgotten(pmix_status_t status, void *data)
 {
     (void)status;
-    if (mu_libpmix_forget() && !mu_pmix_is_closing())
+    if (mu_libpmix_forget(data) && !mu_pmix_is_closing())
         PMIx_server_deregister_client(data, on_forgotten_again, NULL);
     free(data);
 }

@@ -1,11 +1,11 @@
 /* A process of a PMIx job: fences with a member that dies, without MPI.
  *
- *     pmix_fence VICTIM never|before|during|after|large|absent all|list
+ *     pmix_fence VICTIM never|before|during|after|large|absent all|list|group
  *
  * VICTIM dies before it has come to PMIx at all, before the fence, in it, or after it; or it lives,
  * and the first fence collects more of it than one node can bring, or it never comes, and nobody
  * ends.  Everybody else says with which status it left each of three fences: over the namespace, or
- * over the list of its ranks. */
+ * over the list of its ranks; or groups of these are made in place of fences. */
 #include <pmix.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -19,6 +19,20 @@ enum { FENCES = 3, TOO_LARGE = 65 * 1024 * 1024 };
 static void ignore(pmix_status_t status, void *data)
 {
     (void)status, (void)data;
+}
+
+static pmix_status_t make_group(int number, const pmix_proc_t *procs, size_t count)
+{
+    pmix_info_t *results = NULL;
+    size_t result_count = 0;
+    char name[16];
+    snprintf(name, sizeof name, "group-%d", number);
+    pmix_status_t status =
+        PMIx_Group_construct(name, procs, count, NULL, 0, &results, &result_count);
+    if (results != NULL)
+        PMIX_INFO_FREE(results, result_count);
+    PMIx_Group_destruct(name, NULL, 0);
+    return status;
 }
 
 static void put_too_much(void)
@@ -64,7 +78,7 @@ int main(int argc, char **argv)
         return 1;
     }
     size_t count = 0;
-    for (uint32_t i = 0; strcmp(argv[3], "list") == 0 && i < size; i++) {
+    for (uint32_t i = 0; strcmp(argv[3], "all") != 0 && i < size; i++) {
         PMIX_LOAD_PROCID(&procs[i], self.nspace, i);
         count++;
     }
@@ -88,7 +102,9 @@ int main(int argc, char **argv)
             usleep(20 * 1000);
             raise(SIGKILL);
         }
-        status = PMIx_Fence(procs, count, &collect, large && i == 0);
+        status = strcmp(argv[3], "group") == 0
+                     ? make_group(i, procs, count)
+                     : PMIx_Fence(procs, count, &collect, large && i == 0);
         printf(" %s", PMIx_Error_string(status));
         if (rank == victim && strcmp(when, "after") == 0)
             raise(SIGKILL);

@@ -42,6 +42,11 @@ for whom in all list; do
     fences 2 during $whom "(SUCCESS|$some)" $some $some
     fences 1 after $whom SUCCESS $some $some
 done
+# Groups are known by who is connected: a process that was lost is no member of one node's own.
+for nodes in 1 2; do
+    fences $nodes never group $some $some $some
+    fences $nodes after group SUCCESS "(SUCCESS|$some)" $some
+done
 run --nodes 2 -n 4 "$programs/pmix_fence" 9 none all
 [ "$(grep -cE '^rank [0-9]+ SUCCESS SUCCESS SUCCESS$' out)" -eq 4 ] || complain "fences when nobody dies"
 
