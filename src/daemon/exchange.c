@@ -58,6 +58,7 @@ static void free_job(struct mu_exchange_job *job)
         job->series = series->next;
         mu_series_free(series);
     }
+    mu_settle_over(job);
     free(job->runs);
     free(job->ended);
     free(job);
@@ -66,6 +67,8 @@ static void free_job(struct mu_exchange_job *job)
 const char *mu_exchanges_job(struct mu_exchanges *exchanges, uint32_t job,
                              const struct mu_launch_job *spec)
 {
+    if (job == MU_SETTLE_JOB)
+        return "the number of a job is not 0";
     struct mu_exchange_job *made = calloc(1, sizeof *made);
     if (made == NULL)
         return "no memory for the exchanges of the job";
@@ -288,6 +291,8 @@ static void on_later(uv_idle_t *idle)
         mu_series_tell(exchanges, series);
     }
     mu_questions_tell(exchanges);
+    if (!exchanges->left)
+        mu_settle(exchanges);
 }
 
 void mu_exchanges_later(struct mu_exchanges *exchanges)
@@ -387,6 +392,7 @@ int mu_exchanges_open(const struct mu_exchanges_config *config, struct mu_exchan
     made->self = config->net->self.from;
     made->dead = calloc(config->net->self.size, sizeof *made->dead);
     made->bulk = mu_bulk_open(config->net, config->addresses, &hooks);
+    made->resting_max = MU_EXCHANGES_RESTING_MAX;
     made->early_end = &made->early;
     made->questions_end = &made->questions;
     if (made->dead == NULL || made->bulk == NULL) {

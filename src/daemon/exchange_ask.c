@@ -135,7 +135,9 @@ static void ask_here(struct mu_exchanges *exchanges, const struct mu_exchange_ti
                      const uint8_t *bytes, size_t count)
 {
     const struct mu_exchanges_hooks *hooks = &exchanges->config.hooks;
-    if (hooks->asked == NULL || mu_exchanges_is_past(exchanges, ticket->job))
+    if (ticket->job == MU_SETTLE_JOB)
+        mu_settle_asked(exchanges, ticket, bytes, count);
+    else if (hooks->asked == NULL || mu_exchanges_is_past(exchanges, ticket->job))
         mu_exchange_answer(exchanges, ticket, NULL, 0);
     else
         hooks->asked(hooks->owner, ticket, bytes, count);

@@ -5,7 +5,12 @@
 #include "core/allgather.h"
 #include "daemon/exchange.h"
 
-enum { MU_EXCHANGES_PAST = 256 };
+enum {
+    MU_EXCHANGES_PAST = 256,
+    MU_EXCHANGES_RESTING_MAX = 1024 * 1024, /* bytes of series that are done, for each job */
+    MU_SERIES_ID_BYTES = 16,
+    MU_SETTLE_JOB = 0, /* no job has this number: a question of the exchanges themselves */
+};
 
 /* A node's part, inside of a message that came, or of one that was made for it. */
 struct mu_piece {
@@ -39,7 +44,14 @@ struct mu_series {
     bool calling;
     bool ready; /* the first has its result, which its 'done' is to be told */
     uint64_t ready_round;
-    uint64_t told_turn; /* when somebody was last told, by mu_exchanges.turn */
+    uint64_t told_turn;             /* when somebody was last told, by mu_exchanges.turn */
+    uint8_t id[MU_SERIES_ID_BYTES]; /* of tag and ranks */
+};
+
+/* A series that all members are done with: what stays of it. */
+struct mu_settled {
+    uint8_t id[MU_SERIES_ID_BYTES];
+    uint64_t done; /* 0: this place is free */
 };
 
 struct mu_exchange_job {
@@ -50,7 +62,11 @@ struct mu_exchange_job {
     struct mu_launch_run *runs;
     uint8_t *ended; /* by rank: 0, or enum mu_ended */
     struct mu_series *series;
-    bool outs_wait; /* somebody may be out, and the core does not know */
+    bool outs_wait;             /* somebody may be out, and the core does not know */
+    struct mu_settled *settled; /* by id */
+    uint32_t settled_count, settled_room;
+    struct mu_sweep *sweep; /* others are being asked; NULL: not now */
+    size_t resting_max;     /* of this job, if that is more */
 };
 
 enum mu_ended { MU_ENDED_LEFT = 1, MU_ENDED_FAILED };
@@ -98,6 +114,7 @@ struct mu_exchanges {
     struct mu_bulk_message **made; /* messages that carry the result which is being told */
     uint32_t made_count, made_room;
     uint64_t turn; /* counts on_later() */
+    size_t resting_max;
     bool left;
     struct mu_exchanges_counts counts;
 };
@@ -138,6 +155,21 @@ void mu_series_outs(struct mu_exchanges *exchanges, struct mu_series *series);
 /* Is somebody to be told a result?  Tells the first one. */
 bool mu_series_is_ready(const struct mu_series *series);
 void mu_series_tell(struct mu_exchanges *exchanges, struct mu_series *series);
+
+/* ---- exchange_settle.c ---- */
+
+void mu_series_name(struct mu_series *series);
+
+/* The last round of a series that is settled; 0: it is not. */
+uint64_t mu_settled_round(const struct mu_exchange_job *job, const uint8_t id[MU_SERIES_ID_BYTES]);
+
+/* From the loop: frees what nobody needs, and asks others if that is not enough. */
+void mu_settle(struct mu_exchanges *exchanges);
+void mu_settle_over(struct mu_exchange_job *job);
+
+/* Another node asks. */
+void mu_settle_asked(struct mu_exchanges *exchanges, const struct mu_exchange_ticket *ticket,
+                     const uint8_t *bytes, size_t count);
 
 /* ---- exchange_ask.c ---- */
 

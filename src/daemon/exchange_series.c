@@ -178,6 +178,8 @@ static struct mu_series *make(struct mu_exchanges *exchanges, struct mu_exchange
         return NULL;
     }
     free(spans);
+    mu_series_name(series);
+    series->core->done = mu_settled_round(job, series->id);
     count_living(series);
     series->next = job->series;
     job->series = series;

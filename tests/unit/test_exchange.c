@@ -519,6 +519,135 @@ static void deaths_at_any_moment_leave_nobody_waiting(void **state)
     }
 }
 
+/* ---- series that nobody needs any more ---- */
+
+static void settle_always(void)
+{
+    for (mu_slot slot = 0; slot < NODES; slot++)
+        at(slot)->resting_max = 0;
+}
+
+static void nor_do_they_where_every_series_is_settled_at_once(void **state)
+{
+    enum { STORIES = 24 };
+    uint64_t asked = 0;
+    for (uint32_t seed = 1; seed <= STORIES; seed++) {
+        settle_always();
+        a_story_with_deaths(seed);
+        asked += mu_exchanges_counts(at(20)).asked;
+        finish(state);
+        begin(state);
+    }
+    assert_true(asked > 0);
+}
+
+static uint32_t series_at(mu_slot slot)
+{
+    uint32_t count = 0;
+    for (const struct mu_series *series = at(slot)->jobs->series; series != NULL;
+         series = series->next)
+        count++;
+    return count;
+}
+
+/* Ranks 5 to 8 are on nodes 2, 3 and 4. */
+static void come_three(uint64_t tag)
+{
+    const struct mu_rank_run some = {5, 4};
+    uint32_t done = hosts[2].done + 1;
+    for (mu_slot slot = 2; slot <= 4; slot++)
+        come(slot, tag, some);
+    UNTIL(hosts[2].done == done && hosts[3].done == done && hosts[4].done == done);
+    assert_int_equal(hosts[3].part_count, 3);
+}
+
+static void many_series_do_not_add_up(void **state)
+{
+    (void)state;
+    enum { SERIES = 4000, MOST = 1000 };
+    for (uint64_t tag = 1; tag <= SERIES; tag++) {
+        come_three(tag);
+        for (mu_slot slot = 2; slot <= 4; slot++)
+            assert_true(series_at(slot) <= MOST);
+    }
+    for (mu_slot slot = 2; slot <= 4; slot++)
+        assert_true(at(slot)->jobs->settled_count > SERIES - MOST);
+    for (uint64_t tag = 1; tag <= SERIES; tag += 100)
+        come_three(tag); /* it goes on with the next round, settled or not */
+}
+
+/* Node 4 does not hear that it is done: the others keep the result for it. */
+static void what_somebody_waits_for_is_not_settled(void **state)
+{
+    (void)state;
+    const struct mu_rank_run some = {5, 4};
+    come_three(1); /* makes connections */
+    settle_always();
+    come(4, 2, some);
+    run(20);
+    for (struct mu_conn *conn = sockets[4].net.first; conn != NULL; conn = conn->next)
+        mu_conn_pause(conn, true);
+    come(2, 2, some);
+    come(3, 2, some);
+    UNTIL(hosts[2].done == 2 && hosts[3].done == 2);
+    run(100);
+    assert_int_equal(hosts[4].done, 1);
+    assert_true(series_at(2) > 0 && series_at(3) > 0);
+    die(2); /* which was to tell node 4 */
+    for (mu_slot slot = 3; slot <= 4; slot++)
+        tell_dead(slot, 2);
+    for (struct mu_conn *conn = sockets[4].net.first; conn != NULL; conn = conn->next)
+        mu_conn_pause(conn, false);
+    UNTIL(hosts[4].done == 2);
+}
+
+/* Node 3 asks node 4 whether it has the result of a series. */
+static bool is_settled_at_4(const uint8_t id[MU_SERIES_ID_BYTES], uint64_t round)
+{
+    uint8_t bytes[64];
+    uint32_t answered = hosts[3].answered + 1;
+    struct mu_writer writer;
+    mu_writer_init(&writer, bytes, sizeof bytes);
+    mu_write_u32(&writer, JOB);
+    mu_write_bytes(&writer, id, MU_SERIES_ID_BYTES);
+    mu_write_u64(&writer, round);
+    assert_null(
+        mu_exchange_ask(at(3), MU_SETTLE_JOB, 4, bytes, writer.used, on_answered, &hosts[3]));
+    UNTIL(hosts[3].answered == answered);
+    assert_int_equal(hosts[3].answer_count, 1);
+    return hosts[3].answer[0] == 1;
+}
+
+static void who_waits_for_a_result_says_so(void **state)
+{
+    (void)state;
+    const struct mu_rank_run some = {5, 4};
+    uint8_t id[MU_SERIES_ID_BYTES], other[MU_SERIES_ID_BYTES] = {1};
+    come(4, 7, some);
+    memcpy(id, at(4)->jobs->series->id, sizeof id);
+    assert_false(is_settled_at_4(id, 1));
+    assert_true(is_settled_at_4(other, 1)); /* it does not take part in that */
+    come(2, 7, some);
+    come(3, 7, some);
+    UNTIL(hosts[4].done == 1);
+    assert_memory_equal(at(2)->jobs->series->id, id, sizeof id); /* the same everywhere */
+    assert_true(is_settled_at_4(id, 1));
+    assert_false(is_settled_at_4(id, 2));
+    assert_null(mu_exchange_ask(at(3), MU_SETTLE_JOB, 4, NULL, 0, on_answered, &hosts[3]));
+    UNTIL(hosts[3].answered == 5); /* what cannot be is answered, too */
+    assert_int_equal(hosts[3].answer_count, 0);
+}
+
+static void one_of_this_node_alone_is_freed_at_once(void **state)
+{
+    (void)state;
+    const struct mu_rank_run alone = {8, 2};
+    for (uint32_t tag = 1; tag <= 100; tag++) {
+        come(4, tag, alone);
+        UNTIL(hosts[4].done == tag && series_at(4) == 0);
+    }
+}
+
 /* ---- jobs ---- */
 
 static void what_comes_before_its_job_waits_for_it(void **state)
@@ -668,6 +797,11 @@ int main(void)
         ON_HOSTS(a_node_whose_participants_are_all_gone_is_out),
         ON_HOSTS(who_has_come_and_lost_its_participants_is_told_what_there_is),
         ON_HOSTS(deaths_at_any_moment_leave_nobody_waiting),
+        ON_HOSTS(nor_do_they_where_every_series_is_settled_at_once),
+        ON_HOSTS(many_series_do_not_add_up),
+        ON_HOSTS(what_somebody_waits_for_is_not_settled),
+        ON_HOSTS(who_waits_for_a_result_says_so),
+        ON_HOSTS(one_of_this_node_alone_is_freed_at_once),
         cmocka_unit_test_setup_teardown(what_comes_before_its_job_waits_for_it, open_hosts, finish),
         ON_HOSTS(nobody_is_called_after_the_job),
         ON_HOSTS(an_abandoned_result_is_told_nobody),
