@@ -24,7 +24,7 @@ static void send_message(struct job_host *host, struct mu_launch_message *messag
 {
     struct job *job = host->job;
     struct mu_writer writer;
-    if (host->conn == NULL || !job->connected)
+    if (host->conn == NULL || !host->open || !job->connected)
         return; /* it is lost, or does not have the job yet */
     message->job = job->number;
     mu_writer_init(&writer, job->buffer, BUFFER_BYTES);
@@ -91,10 +91,29 @@ void job_hand_out(struct job *job)
     for (uint32_t i = 0; i < job->host_count; i++)
         if (job->hosts[i].conn != NULL)
             mu_conn_send(job->hosts[i].conn, job->orders, job->orders_count);
-    free(job->orders);
-    job->orders = NULL;
     if (job->stopped)
         job_stop(job, job->grace_ms);
+}
+
+void job_hand_late(struct job_host *host)
+{
+    struct job *job = host->job;
+    mu_conn_send(host->conn, job->orders, job->orders_count);
+    if (job->stopped)
+        send_message(host, &(struct mu_launch_message){.type = MU_LAUNCH_STOP,
+                                                       .stop = {.grace_ms = job->grace_ms}});
+}
+
+void job_answer(struct job *job, mu_slot node, uint32_t number, uint32_t made, const char *text)
+{
+    char printable[MU_LAUNCH_TEXT_MAX + 1];
+    snprintf(printable, sizeof printable, "%s", text);
+    for (char *at = printable; *at != '\0'; at++)
+        if (*at < 0x20 || *at > 0x7e)
+            *at = '?';
+    struct mu_launch_message message = {
+        .type = MU_LAUNCH_SPAWNED, .spawned = {.number = number, .job = made, .text = printable}};
+    send_message(job_host_of(job, node), &message);
 }
 
 /* ---- the beginning ---- */
@@ -129,7 +148,13 @@ static bool make_runs(struct job *job, const struct job_config *config)
     return true;
 }
 
-static void make_hosts(struct job *job)
+static void add_host(struct job *job, mu_slot slot)
+{
+    job->host_at[slot] = job->host_count;
+    job->hosts[job->host_count++] = (struct job_host){.job = job, .slot = slot};
+}
+
+static void make_hosts(struct job *job, const bool *also)
 {
     uint32_t nodes = machine_nodes(job->machine);
     for (uint32_t i = 0; i < nodes; i++)
@@ -137,16 +162,17 @@ static void make_hosts(struct job *job)
     for (uint32_t i = 0; i < job->run_count; i++) {
         const struct mu_launch_run *run = &job->runs[i];
         assert(run->slot < nodes && run->first + run->count <= job->size);
-        if (job->host_at[run->slot] == JOB_NO_HOST) {
-            job->host_at[run->slot] = job->host_count;
-            job->hosts[job->host_count++] = (struct job_host){.job = job, .slot = run->slot};
-        }
+        if (job->host_at[run->slot] == JOB_NO_HOST)
+            add_host(job, run->slot);
         for (uint32_t k = 0; k < run->count; k++)
             job->ranks[run->first + k].node = run->slot;
     }
+    for (uint32_t i = 0; also != NULL && i < nodes; i++)
+        if (also[i] && job->host_at[i] == JOB_NO_HOST)
+            add_host(job, i);
     uint64_t credit = CREDIT_SUM / job->host_count;
     job->credit = credit > CREDIT_MAX ? CREDIT_MAX : credit < CREDIT_MIN ? CREDIT_MIN : credit;
-    job->left = job->size;
+    job->left = job->waiting = job->size;
     job->streams_left = 2 * job->size;
 }
 
@@ -187,7 +213,8 @@ static bool write_orders(struct job *job, const struct job_config *config,
                  .program_count = config->program_count,
                  .programs = programs,
                  .envp = config->envp != NULL ? config->envp : no_strings,
-                 .credit = job->credit},
+                 .credit = job->credit,
+                 .parent = config->parent},
     };
     const char *error = mu_launch_error(&message, rule);
     mu_writer_init(&writer, NULL, SIZE_MAX);
@@ -211,19 +238,22 @@ static bool write_orders(struct job *job, const struct job_config *config,
     return job->orders != NULL;
 }
 
+static bool dial(struct job_host *host, char text[MACHINE_TEXT_MAX])
+{
+    struct machine *machine = host->job->machine;
+    host->conn = mu_conn_dial(machine_net(machine), machine_address(machine, host->slot),
+                              host->slot, MU_SEAL_LAUNCHER, &job_conn_hooks, host);
+    if (host->conn == NULL)
+        snprintf(text, MACHINE_TEXT_MAX, "node %u (%s) cannot be called: %s", host->slot,
+                 machine_name(machine, host->slot), strerror(errno));
+    return host->conn != NULL;
+}
+
 static bool dial_hosts(struct job *job, char text[MACHINE_TEXT_MAX])
 {
-    for (uint32_t i = 0; i < job->host_count; i++) {
-        struct job_host *host = &job->hosts[i];
-        host->conn =
-            mu_conn_dial(machine_net(job->machine), machine_address(job->machine, host->slot),
-                         host->slot, MU_SEAL_LAUNCHER, &job_conn_hooks, host);
-        if (host->conn != NULL)
-            continue;
-        snprintf(text, MACHINE_TEXT_MAX, "node %u (%s) cannot be called: %s", host->slot,
-                 machine_name(job->machine, host->slot), strerror(errno));
-        return false;
-    }
+    for (uint32_t i = 0; i < job->host_count; i++)
+        if (!dial(&job->hosts[i], text))
+            return false;
     return true;
 }
 
@@ -243,12 +273,26 @@ struct job *job_start(const struct job_config *config, char text[MACHINE_TEXT_MA
         job_free(job);
         return NULL;
     }
-    make_hosts(job);
+    make_hosts(job, config->also);
     job->number = machine_next_job(job->machine);
     if (write_orders(job, config, text) && dial_hosts(job, text))
         return job;
     job_free(job);
     return NULL;
+}
+
+bool job_extend(struct job *job, mu_slot node, char text[MACHINE_TEXT_MAX])
+{
+    if (job->host_at[node] != JOB_NO_HOST)
+        return true;
+    add_host(job, node);
+    if (!dial(job_host_of(job, node), text)) {
+        job->host_at[node] = JOB_NO_HOST;
+        job->host_count--;
+        return false;
+    }
+    job->begun = false;
+    return true;
 }
 
 /* ---- the end ---- */
@@ -310,6 +354,19 @@ uint32_t job_live_nodes(const struct job *job)
 mu_slot job_node_of(const struct job *job, uint32_t rank)
 {
     return job->ranks[rank].node;
+}
+
+bool job_has_begun(const struct job *job)
+{
+    for (uint32_t i = 0; i < job->host_count; i++) {
+        const struct job_host *host = &job->hosts[i];
+        bool has_ranks = false;
+        for (uint32_t k = 0; k < job->run_count; k++)
+            has_ranks = has_ranks || job->runs[k].slot == host->slot;
+        if (!has_ranks && !host->ready && !host->lost && !host->refused)
+            return false;
+    }
+    return job->waiting == 0;
 }
 
 bool job_hosts(const struct job *job, mu_slot node)

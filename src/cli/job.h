@@ -53,6 +53,13 @@ struct job_hooks {
     /* A daemon cannot start the job at all; 'text' says why.  Its ranks end as not started
      * (MU_START_CLONE, EAGAIN). */
     void (*refused)(void *owner, mu_slot node, const char *text);
+    /* Every rank has started or ended, and every daemon concerned has the job: job_has_begun().
+     * Again, when that has become true again after job_extend(). */
+    void (*begun)(void *owner);
+    /* A process wants a further job, of which only size and programs are said; they live within the
+     * call.  job_answer() follows, exactly once. */
+    void (*spawn)(void *owner, mu_slot node, uint32_t number, uint32_t rank,
+                  const struct mu_launch_job *wish);
     /* Every rank and every stream has ended.  Words of 'told' may still come until job_finish(). */
     void (*idle)(void *owner);
 };
@@ -82,6 +89,10 @@ struct job_config {
     bool one_host;        /* all nodes are on one host, and share its cores */
     bool report_bindings; /* the hook 'bound' comes */
     bool pmi;             /* processes are to find each other by PMI-1 */
+    struct mu_launch_parent parent;
+    /* By slot: nodes whose daemons are to know the job, though no rank of it is there.  NULL: none.
+     */
+    const bool *also;
     struct job_hooks hooks;
 };
 
@@ -94,6 +105,14 @@ void job_free(struct job *job);
 
 /* After 'idle': tells the daemons to forget it, with a goodbye.  Only job_free() may follow. */
 void job_finish(struct job *job);
+
+/* One more daemon that is to know the job, though no rank of it is there.  Nothing, when it does or
+ * is lost.  False with a sentence in 'text': it cannot be called, and nothing has changed. */
+bool job_extend(struct job *job, mu_slot node, char text[MACHINE_TEXT_MAX]);
+bool job_has_begun(const struct job *job);
+
+/* To the hook 'spawn': the number of the new job; or 0, and why not. */
+void job_answer(struct job *job, mu_slot node, uint32_t number, uint32_t made, const char *text);
 
 /* To every process that runs. */
 void job_signal(struct job *job, int number);

@@ -11,6 +11,7 @@
 
 static void end_rank(struct job *job, uint32_t rank, const struct mu_evidence *evidence)
 {
+    job->waiting -= job->ranks[rank].state == JOB_WAITING;
     job->ranks[rank].state = JOB_ENDED;
     job->left--;
     if (job->hooks.ended != NULL)
@@ -26,6 +27,15 @@ static void end_stream(struct job *job, uint32_t rank, uint8_t stream)
     job->streams_left--;
     if (job->hooks.output_end != NULL)
         job->hooks.output_end(job->hooks.owner, rank, stream);
+}
+
+static void look_for_begun(struct job *job)
+{
+    if (job->begun || !job_has_begun(job))
+        return;
+    job->begun = true;
+    if (job->hooks.begun != NULL)
+        job->hooks.begun(job->hooks.owner);
 }
 
 /* Last in every callback: the hook may free the job. */
@@ -96,6 +106,7 @@ static void lose(struct job_host *host, const char *text)
     struct job *job = host->job;
     end_lost(host, text);
     look_for_connected(job);
+    look_for_begun(job);
     look_for_idle(job);
 }
 
@@ -196,6 +207,7 @@ static const char *take(struct job_host *host, const struct mu_launch_message *m
     }
     switch ((enum mu_launch_type)message->type) {
     case MU_LAUNCH_STARTED:
+        job->waiting--;
         job->ranks[message->started.rank].state = JOB_RUNNING;
         job->ranks[message->started.rank].pid = message->started.pid;
         if (job->hooks.started != NULL)
@@ -226,6 +238,19 @@ static const char *take(struct job_host *host, const struct mu_launch_message *m
         if (!host->refused)
             refuse(host, message->refused.text);
         return NULL;
+    case MU_LAUNCH_READY:
+        host->ready = true;
+        return NULL;
+    case MU_LAUNCH_SPAWN:
+        if (message->spawn.rank >= job->size || job->ranks[message->spawn.rank].node != host->slot)
+            return "a wish of a process that is not on that node";
+        if (job->hooks.spawn != NULL)
+            job->hooks.spawn(job->hooks.owner, host->slot, message->spawn.number,
+                             message->spawn.rank, &message->spawn.spec);
+        else
+            job_answer(job, host->slot, message->spawn.number, 0, "this launcher starts one job");
+        return NULL;
+    case MU_LAUNCH_SPAWNED:
     case MU_LAUNCH_JOB:
     case MU_LAUNCH_SIGNAL:
     case MU_LAUNCH_STOP:
@@ -250,7 +275,10 @@ static void on_open(struct mu_conn *conn)
 {
     struct job_host *host = mu_conn_owner(conn);
     host->open = true;
-    look_for_connected(host->job);
+    if (host->job->connected)
+        job_hand_late(host);
+    else
+        look_for_connected(host->job);
 }
 
 static void on_frame(struct mu_conn *conn, const uint8_t *bytes, size_t count)
@@ -266,6 +294,7 @@ static void on_frame(struct mu_conn *conn, const uint8_t *bytes, size_t count)
         error = take(host, &message);
     mu_launch_lists_free(&lists);
     if (error == NULL) {
+        look_for_begun(host->job);
         look_for_idle(host->job);
         return;
     }

@@ -15,6 +15,7 @@ struct job_host {
     bool lost;
     bool left; /* with a goodbye */
     bool refused;
+    bool ready;    /* READY came; with ranks there, these tell */
     uint64_t owed; /* credit that was not given back yet */
 };
 
@@ -35,14 +36,16 @@ struct job {
     uint32_t host_count, hosts_lost;
     struct job_host *hosts;
     uint32_t *host_at; /* by slot: its place in 'hosts', or JOB_NO_HOST */
-    uint8_t *orders;   /* the JOB message, until everybody has it */
+    uint8_t *orders;   /* the JOB message */
     size_t orders_count;
-    uint8_t *buffer; /* every other message is made here */
-    uint64_t credit; /* that each node has at first */
-    uint32_t left;   /* ranks that have not ended */
+    uint8_t *buffer;  /* every other message is made here */
+    uint64_t credit;  /* that each node has at first */
+    uint32_t left;    /* ranks that have not ended */
+    uint32_t waiting; /* of these, not started */
     uint32_t streams_left;
     bool lose_declared;
     bool connected, stopped, idle;
+    bool begun;        /* and said so */
     uint32_t grace_ms; /* stopped */
 };
 
@@ -51,6 +54,7 @@ extern const struct mu_conn_hooks job_conn_hooks; /* the owner is a struct job_h
 
 /* job.c */
 void job_hand_out(struct job *job); /* to all at once: see on_open() */
+void job_hand_late(struct job_host *host);
 
 static inline struct job_host *job_host_of(struct job *job, mu_slot node)
 {

@@ -44,6 +44,30 @@ struct lines *lines_open(const struct lines_config *config)
     return lines;
 }
 
+bool lines_more(struct lines *lines, uint32_t streams)
+{
+    assert(streams >= lines->config.streams && streams < NOBODY);
+    struct stream *grown = realloc(lines->streams, streams * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    memset(grown + lines->config.streams, 0, (streams - lines->config.streams) * sizeof *grown);
+    lines->streams = grown;
+    lines->config.streams = streams;
+    return true;
+}
+
+bool lines_again(struct lines *lines, uint32_t first, uint32_t count)
+{
+    assert(first + count <= lines->config.streams);
+    if (lines->open - first < count || lines->long_line - first < count)
+        return false;
+    for (uint32_t i = first; i < first + count; i++)
+        if (lines->streams[i].used > 0)
+            return false;
+    memset(lines->streams + first, 0, count * sizeof *lines->streams);
+    return true;
+}
+
 void lines_close(struct lines *lines)
 {
     if (lines == NULL)

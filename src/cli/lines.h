@@ -44,6 +44,13 @@ struct lines_config {
 struct lines *lines_open(const struct lines_config *config);
 void lines_close(struct lines *lines);
 
+/* So many streams from now on, no less than before.  False: no memory, and nothing has changed. */
+bool lines_more(struct lines *lines, uint32_t streams);
+
+/* These streams have ended, and begin again for somebody else.  False: something of them is held
+ * back, or the last line that shows is one of theirs without its end; and nothing has changed. */
+bool lines_again(struct lines *lines, uint32_t first, uint32_t count);
+
 /* Bytes of a stream.  At most 'room' of them are held back: how many, is returned.  The others, and
  * mostly what was held of this stream before, have been emitted; lines_held() tells. */
 size_t lines_put(struct lines *lines, uint32_t stream, const uint8_t *bytes, size_t count,

@@ -40,6 +40,7 @@ static void finish_job(struct run *run)
     if (run->signal == 0)
         run_deaths_summary(run->deaths, run->said, say, run);
     job_finish(run->job);
+    machine_forget_key(run->machine);
     run_deaths_give_up(run->deaths);
     run_deaths_close(run->deaths);
     job_free(run->job);
@@ -66,7 +67,8 @@ static void close_all(struct run *run)
 static void on_look(uv_timer_t *timer)
 {
     struct run *run = timer->data;
-    if (run->job != NULL && run->job_idle &&
+    run_spawn_look(run);
+    if (run->job != NULL && run->job_idle && run->children == NULL &&
         (run_deaths_settled(run->deaths) || run->output_given_up))
         finish_job(run);
     bool written = run->output_given_up || run_output_drained(run->output);
@@ -108,11 +110,9 @@ static void on_gone(void *owner)
     run_look_soon(run);
 }
 
-static void on_credit(void *owner, mu_slot node, uint64_t bytes)
+static void on_credit(void *owner, uint32_t source, uint64_t bytes)
 {
-    struct run *run = owner;
-    if (run->job != NULL)
-        job_credit(run->job, node, bytes);
+    run_credit(owner, source, bytes);
 }
 
 static void on_drained(void *owner)
@@ -170,17 +170,22 @@ static bool prepare_files(struct run *run)
     return run->report != NULL || complain(options->report, errno);
 }
 
+struct run_output_config run_output_config(struct run *run)
+{
+    return (struct run_output_config){.loop = &run->loop,
+                                      .ranks = run->options.ranks,
+                                      .tags = run->options.tag_output,
+                                      .folder = run->options.output_dir,
+                                      .hooks = {.owner = run,
+                                                .credit = on_credit,
+                                                .failed = run_on_output_failed,
+                                                .drained = on_drained}};
+}
+
 static bool prepare_output(struct run *run)
 {
     char text[MACHINE_TEXT_MAX];
-    const struct run_output_config config = {.loop = &run->loop,
-                                             .ranks = run->options.ranks,
-                                             .tags = run->options.tag_output,
-                                             .folder = run->options.output_dir,
-                                             .hooks = {.owner = run,
-                                                       .credit = on_credit,
-                                                       .failed = run_on_output_failed,
-                                                       .drained = on_drained}};
+    const struct run_output_config config = run_output_config(run);
     run->output = run_output_open(&config, text, sizeof text);
     if (run->output == NULL)
         fprintf(stderr, "muster: %s\n", text);

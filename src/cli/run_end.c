@@ -14,11 +14,11 @@ enum {
 };
 
 /* Who is it that keeps everybody waiting? */
-static void say_who_hangs(struct run *run)
+static void say_who_hangs(struct run *run, const struct job *job)
 {
-    for (uint32_t rank = 0, size = job_size(run->job); rank < size; rank++) {
-        mu_slot node = job_node_of(run->job, rank);
-        if (job_state(run->job, rank) == JOB_ENDED || run->nodes_said[node])
+    for (uint32_t rank = 0, size = job_size(job); rank < size; rank++) {
+        mu_slot node = job_node_of(job, rank);
+        if (job_state(job, rank) == JOB_ENDED || run->nodes_said[node])
             continue;
         run->nodes_said[node] = true;
         run_output_say(run->output,
@@ -33,7 +33,7 @@ static void on_deadline(uv_timer_t *timer)
     if (run->signal != 0)
         run->output_given_up = true;
     else if (run->job != NULL)
-        say_who_hangs(run);
+        run_each_job(run, say_who_hangs);
     if (!run->machine_gone)
         machine_end(run->machine, 0);
     run_look_soon(run);
@@ -58,8 +58,7 @@ void run_stop(struct run *run, uint32_t grace_ms)
         machine_end(run->machine, BRING_UP_MS);
         return;
     }
-    if (!job_stopped(run->job))
-        job_stop(run->job, grace_ms);
+    run_stop_jobs(run, grace_ms);
     set_deadline(run, (uint64_t)grace_ms + HUNG_MS);
 }
 
@@ -67,6 +66,11 @@ static void on_late_stop(uv_timer_t *timer)
 {
     struct run *run = timer->data;
     run_stop(run, run->options.grace_ms);
+}
+
+static bool is_idle(const struct run *run)
+{
+    return run->job_idle && run->children == NULL;
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -83,7 +87,7 @@ static void end_by(struct run *run, int number)
     }
     run->signal = number;
     run->stopping = true;
-    if (!run->job_idle && !run->machine_gone)
+    if (!is_idle(run) && !run->machine_gone)
         run_output_say(run->output, "muster: %s: ending the job\n", mu_signal_name(number));
     set_deadline(run, SIGNALLED_MS);
     if (number != SIGINT || run->job == NULL || run->options.grace_ms == 0) {
@@ -91,7 +95,7 @@ static void end_by(struct run *run, int number)
         return;
     }
     /* Programs that handle an interrupt get the time to. */
-    job_signal(run->job, SIGINT);
+    run_signal_jobs(run, SIGINT);
     uv_timer_start(&run->late_stop, on_late_stop, smaller(run->options.grace_ms, INTERRUPT_MS), 0);
 }
 
@@ -103,7 +107,7 @@ void run_on_signal(void *owner, int number)
         return;
     }
     if (run->job != NULL)
-        job_signal(run->job, number);
+        run_signal_jobs(run, number);
     if (number == SIGTSTP)
         raise(SIGSTOP); /* the words above have left, or leave when we go on */
 }
@@ -111,7 +115,7 @@ void run_on_signal(void *owner, int number)
 void run_on_timeout(uv_timer_t *timer)
 {
     struct run *run = timer->data;
-    if (run->stopping || run->job_idle)
+    if (run->stopping || is_idle(run))
         return;
     run_output_say(run->output,
                    "muster: the time is over (--timeout %" PRIu64 "); ending the job\n",

@@ -16,16 +16,15 @@ extern char **environ;
 
 /* ---- failures ---- */
 
-/* What happens now, as the end of a message. */
-static const char *consequence(const struct run *run)
+const char *run_consequence(const struct run *run)
 {
-    if (job_left(run->job) == 0)
+    if (run_left(run) == 0)
         return "";
     return run->options.go_on ? "; the others go on"
                               : "; ending the job (--on-failure continue goes on)";
 }
 
-static void failed(struct run *run, int code)
+void run_failed(struct run *run, int code)
 {
     run->said++;
     run_set_code(run, code);
@@ -39,6 +38,8 @@ static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evide
     char how[MU_EVIDENCE_TEXT_MAX];
     if (rank == 0)
         run_close_input(run);
+    if (run->children != NULL)
+        run_look_soon(run); /* it may have wanted one of them */
     if (evidence->verdict == MU_VERDICT_LEFT || evidence->cause == MU_CAUSE_NODE_LOST ||
         run->stopping)
         return;
@@ -46,8 +47,8 @@ static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evide
     mu_slot node = job_node_of(run->job, rank);
     run_output_say(run->output, "muster: process %u on node %u (%s): %s%s\n", rank, node,
                    machine_name(run->machine, node), mu_evidence_text(evidence, how, sizeof how),
-                   consequence(run));
-    failed(run, mu_exit_kind_shell_code(&evidence->how));
+                   run_consequence(run));
+    run_failed(run, mu_exit_kind_shell_code(&evidence->how));
 }
 
 /* The ranks of a node that have not ended: "12-15", "12, 14-15, ...".  Returns how many. */
@@ -93,11 +94,11 @@ static void on_job_node_lost(void *owner, mu_slot node, const char *text)
     if (run->stopping)
         return;
     run->nodes_said[node] = true;
-    bool others = job_left(run->job) > left;
+    bool others = run_left(run) > left;
     run_output_say(run->output, "muster: node %u (%s) is lost, with its process%s %s%s%s%s\n", node,
                    machine_name(run->machine, node), left == 1 ? "" : "es", ranks,
-                   declared ? ": " : "", declared ? text : "", others ? consequence(run) : "");
-    failed(run, mu_exit_kind_shell_code(&(struct mu_exit_kind){.type = MU_EXIT_UNKNOWN}));
+                   declared ? ": " : "", declared ? text : "", others ? run_consequence(run) : "");
+    run_failed(run, mu_exit_kind_shell_code(&(struct mu_exit_kind){.type = MU_EXIT_UNKNOWN}));
 }
 
 static void on_orphans(uv_timer_t *timer)
@@ -223,7 +224,8 @@ static void on_input_room(void *owner, uint64_t bytes)
 static void on_connected(void *owner)
 {
     struct run *run = owner;
-    machine_forget_key(run->machine);
+    if (run->options.no_pmix)
+        machine_forget_key(run->machine); /* nobody can ask for a further job */
 }
 
 static void say_bound(struct run *run, uint32_t rank, const char *words)
@@ -248,6 +250,18 @@ static void on_bound(void *owner, uint32_t rank, const char *text)
     char words[MU_LAUNCH_BOUND_MAX + 16];
     snprintf(words, sizeof words, "bound to %s", text);
     say_bound(owner, rank, words);
+}
+
+static void on_begun(void *owner)
+{
+    run_look_soon(owner);
+}
+
+static void on_wish(void *owner, mu_slot node, uint32_t number, uint32_t rank,
+                    const struct mu_launch_job *wish)
+{
+    struct run *run = owner;
+    run_spawn(run, run->job, node, number, rank, wish);
 }
 
 static void on_idle(void *owner)
@@ -304,6 +318,8 @@ static struct job *start(struct run *run, char text[MACHINE_TEXT_MAX])
                   .output_end = on_output_end,
                   .input_room = on_input_room,
                   .refused = on_refused,
+                  .begun = on_begun,
+                  .spawn = on_wish,
                   .idle = on_idle},
     };
     struct job *job = job_start(&config, text);

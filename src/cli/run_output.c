@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MARK_HELD UINT32_MAX /* bytes that had been held back; other marks are nodes */
+#define MARK_HELD UINT32_MAX /* bytes that had been held back; other marks are sources */
 
 static const size_t held_max = 64 * 1024 * 1024;
 
@@ -29,8 +29,16 @@ struct place {
     uint32_t target_of[2]; /* descriptor by stream */
 };
 
+/* Ranks of a further job. */
+struct part {
+    uint32_t job, first, ranks;
+    bool is_free; /* that job is over, and another one may have them */
+};
+
 struct run_output {
     struct run_output_config config;
+    struct part *parts; /* in the order of 'first' */
+    uint32_t part_count;
     struct place places[2];
     struct place *place_of[2]; /* of stream 1 and 2; the same, when they are the same file */
     struct sink *file_sink;
@@ -99,10 +107,23 @@ static void on_emit(void *owner, uint32_t stream, const void *bytes, size_t coun
     sink_write(place->sink, place->target_of[stream % 2], bytes, count);
 }
 
+/* NULL: of the first job. */
+static const struct part *part_of(const struct run_output *output, uint32_t rank)
+{
+    const struct part *found = NULL;
+    for (uint32_t i = 0; i < output->part_count && output->parts[i].first <= rank; i++)
+        found = &output->parts[i];
+    return found;
+}
+
 static size_t on_tag(void *owner, uint32_t stream, char text[LINES_TAG_MAX])
 {
-    (void)owner;
-    int length = snprintf(text, LINES_TAG_MAX, "[%u%s] ", stream / 2, stream % 2 == 0 ? "" : "!");
+    const struct place *place = owner;
+    const struct part *part = part_of(place->output, stream / 2);
+    const char *end = stream % 2 == 0 ? "" : "!";
+    uint32_t rank = stream / 2 - (part != NULL ? part->first : 0);
+    int length = part == NULL ? snprintf(text, LINES_TAG_MAX, "[%u%s] ", rank, end)
+                              : snprintf(text, LINES_TAG_MAX, "[%u.%u%s] ", part->job, rank, end);
     return (size_t)length;
 }
 
@@ -132,7 +153,7 @@ static void on_timer(uv_timer_t *timer)
     release(place, before);
 }
 
-static void put_lines(struct place *place, uint32_t stream, mu_slot node, const uint8_t *bytes,
+static void put_lines(struct place *place, uint32_t stream, uint32_t source, const uint8_t *bytes,
                       uint32_t count)
 {
     struct run_output *output = place->output;
@@ -140,15 +161,15 @@ static void put_lines(struct place *place, uint32_t stream, mu_slot node, const 
     size_t room = output->held < held_max ? held_max - output->held : 0;
     size_t held = lines_put(place->lines, stream, bytes, count, room, uv_now(output->config.loop));
     output->held += held;
-    sink_mark(place->sink, node, count - held);
+    sink_mark(place->sink, source, count - held);
     release(place, before + held);
     if (held > 0)
-        output->config.hooks.credit(output->config.hooks.owner, node, held);
+        output->config.hooks.credit(output->config.hooks.owner, source, held);
 }
 
 /* ---- in ---- */
 
-void run_output_put(struct run_output *output, uint32_t rank, mu_slot node, uint8_t stream,
+void run_output_put(struct run_output *output, uint32_t rank, uint32_t source, uint8_t stream,
                     const uint8_t *bytes, uint32_t count)
 {
     uint32_t target = 2 * rank + stream - 1;
@@ -157,12 +178,12 @@ void run_output_put(struct run_output *output, uint32_t rank, mu_slot node, uint
         return;
     if (output->file_sink != NULL) {
         sink_write(output->file_sink, target, bytes, count);
-        sink_mark(output->file_sink, node, count);
+        sink_mark(output->file_sink, source, count);
     } else if (place->lines != NULL) {
-        put_lines(place, target, node, bytes, count);
+        put_lines(place, target, source, bytes, count);
     } else {
         sink_write(place->sink, place->target_of[stream - 1], bytes, count);
-        sink_mark(place->sink, node, count);
+        sink_mark(place->sink, source, count);
         place->amid_line = bytes[count - 1] != '\n';
     }
 }
@@ -208,16 +229,8 @@ static bool same_file(int one, int other)
            a.st_ino == b.st_ino && a.st_rdev == b.st_rdev;
 }
 
-static int open_place(struct run_output *output, struct place *place, bool lines)
+static int open_lines(struct run_output *output, struct place *place)
 {
-    const struct sink_hooks hooks = {
-        .owner = output, .marked = on_marked, .failed = on_failed, .drained = on_drained};
-    place->output = output;
-    place->target_of[0] = STDOUT_FILENO;
-    place->target_of[1] = STDERR_FILENO;
-    int error = sink_open(output->config.loop, &hooks, &place->sink);
-    if (error != 0 || !lines)
-        return error;
     bool is_terminal = isatty(place == &output->places[0] ? STDOUT_FILENO : STDERR_FILENO) == 1;
     const struct lines_config config = {.streams = 2 * output->config.ranks,
                                         .line_max = LINES_LINE_MAX,
@@ -232,6 +245,17 @@ static int open_place(struct run_output *output, struct place *place, bool lines
     place->timer.data = place;
     output->handles++;
     return 0;
+}
+
+static int open_place(struct run_output *output, struct place *place, bool lines)
+{
+    const struct sink_hooks hooks = {
+        .owner = output, .marked = on_marked, .failed = on_failed, .drained = on_drained};
+    place->output = output;
+    place->target_of[0] = STDOUT_FILENO;
+    place->target_of[1] = STDERR_FILENO;
+    int error = sink_open(output->config.loop, &hooks, &place->sink);
+    return error != 0 || !lines ? error : open_lines(output, place);
 }
 
 static int open_places(struct run_output *output)
@@ -253,6 +277,60 @@ static int open_file_sink(struct run_output *output)
                                      .failed = on_file_failed,
                                      .drained = on_drained};
     return sink_open(output->config.loop, &hooks, &output->file_sink);
+}
+
+/* Again for another job, so that a run which spawns for ever does not grow for ever. */
+static bool take_again(struct run_output *output, struct part *part, uint32_t job, uint32_t ranks)
+{
+    if (!part->is_free || part->ranks < ranks)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        struct lines *lines = output->places[i].lines;
+        if (lines != NULL && !lines_again(lines, 2 * part->first, 2 * part->ranks))
+            return false; /* what is empty is the same when it begins again once more */
+    }
+    part->job = job;
+    part->is_free = false;
+    return true;
+}
+
+/* One rank alone is written as it comes; two must not mix their lines. */
+static bool widen(struct run_output *output)
+{
+    for (int i = 0; i < 2; i++) {
+        struct place *place = &output->places[i];
+        if (place->sink == NULL)
+            continue;
+        bool good = place->lines != NULL ? lines_more(place->lines, 2 * output->config.ranks)
+                                         : open_lines(output, place) == 0;
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+uint32_t run_output_more(struct run_output *output, uint32_t job, uint32_t ranks)
+{
+    for (uint32_t i = 0; i < output->part_count; i++)
+        if (take_again(output, &output->parts[i], job, ranks))
+            return output->parts[i].first;
+    struct part *parts =
+        realloc(output->parts, (output->part_count + (size_t)1) * sizeof *output->parts);
+    if (parts == NULL)
+        abort();
+    uint32_t first = output->config.ranks;
+    output->parts = parts;
+    parts[output->part_count++] = (struct part){.job = job, .first = first, .ranks = ranks};
+    output->config.ranks += ranks;
+    if (!widen(output))
+        abort();
+    return first;
+}
+
+void run_output_less(struct run_output *output, uint32_t first)
+{
+    for (uint32_t i = 0; i < output->part_count; i++)
+        output->parts[i].is_free = output->parts[i].is_free || output->parts[i].first == first;
 }
 
 struct run_output *run_output_open(const struct run_output_config *config, char *text, size_t room)
@@ -283,6 +361,7 @@ struct run_output *run_output_open(const struct run_output_config *config, char 
 static void free_output(struct run_output *output)
 {
     run_files_close(output->files);
+    free(output->parts);
     lines_close(output->places[0].lines);
     lines_close(output->places[1].lines);
     free(output);

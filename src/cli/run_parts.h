@@ -21,6 +21,8 @@ struct run {
     bool machine_gone;
     struct job *job; /* NULL: not yet, or over */
     bool job_idle, job_over;
+    struct run_child *children; /* further jobs that its processes have asked for */
+    uint32_t spawned;           /* how many there were */
     struct run_output *output;
     bool output_given_up;
     struct run_deaths *deaths; /* as long as the job */
@@ -50,6 +52,8 @@ struct run {
 void run_look_soon(struct run *run);
 void run_set_code(struct run *run, int code); /* the first one counts */
 
+struct run_output_config run_output_config(struct run *run);
+
 /* run_end.c: ends the job, or the machine when there is no job yet.  What lasts too long is
  * killed. */
 void run_stop(struct run *run, uint32_t grace_ms);
@@ -61,5 +65,19 @@ void run_on_output_failed(void *owner, const char *where, int error);
 void run_start_job(struct run *run);
 void run_on_node_lost(void *owner, mu_slot node, const char *text); /* of the machine */
 void run_close_input(struct run *run);
+void run_failed(struct run *run, int code);
+const char *run_consequence(const struct run *run); /* of a failure, as the end of a message */
+
+/* run_spawn.c: further jobs.  A process of 'asker' wants one. */
+void run_spawn(struct run *run, struct job *asker, mu_slot node, uint32_t number, uint32_t rank,
+               const struct mu_launch_job *wish);
+void run_spawn_look(struct run *run); /* begins what can begin, ends what is over */
+
+/* Of all jobs of the run; the first one is there. */
+uint32_t run_left(const struct run *run); /* ranks that have not ended */
+void run_stop_jobs(struct run *run, uint32_t grace_ms);
+void run_signal_jobs(struct run *run, int number);
+void run_each_job(const struct run *run, void (*visit)(struct run *run, const struct job *job));
+void run_credit(struct run *run, uint32_t source, uint64_t bytes);
 
 #endif

@@ -358,14 +358,14 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
     if (failed != 0)
         return say(text, "cannot prepare agreements", failed);
 
-    struct mu_jobs_config jobs = {.net = &daemon->net,
-                                  .clock = daemon->clock,
-                                  .processes = PROCESSES_MAX,
-                                  .socket = mu_notify_name(daemon->notify),
-                                  .hooks = {daemon, job_begin, mu_daemon_pmix_hold,
-                                            mu_daemon_pmix_env, mu_daemon_pmix_usual_env,
-                                            mu_daemon_pmix_env_free, process_started,
-                                            mu_daemon_ended, mu_daemon_job_over, mu_daemon_gather}};
+    struct mu_jobs_config jobs = {
+        .net = &daemon->net,
+        .clock = daemon->clock,
+        .processes = PROCESSES_MAX,
+        .socket = mu_notify_name(daemon->notify),
+        .hooks = {daemon, job_begin, mu_daemon_pmix_hold, mu_daemon_pmix_env,
+                  mu_daemon_pmix_usual_env, mu_daemon_pmix_env_free, process_started,
+                  mu_daemon_ended, mu_daemon_job_over, mu_daemon_gather, mu_daemon_pmix_spawned}};
     failed = mu_jobs_open(&jobs, &daemon->jobs);
     if (failed != 0)
         return say(text, "cannot prepare to start processes", failed);

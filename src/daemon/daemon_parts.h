@@ -187,6 +187,8 @@ bool mu_daemon_pmix_hold(void *owner, uint32_t job, const struct mu_launch_job *
 char **mu_daemon_pmix_env(void *owner, uint32_t job, uint32_t rank);
 char **mu_daemon_pmix_usual_env(void *owner, uint32_t job);
 void mu_daemon_pmix_env_free(void *owner, char **env);
+void mu_daemon_pmix_spawned(void *owner, uint32_t job, uint32_t number, uint32_t made,
+                            const char *text);
 
 /* ---- daemon.c ---- */
 

@@ -1,6 +1,7 @@
 #include "daemon/daemon_parts.h"
 #include "daemon/log.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -63,7 +64,31 @@ void mu_daemon_pmix_asked(void *owner, const struct mu_exchange_ticket *ticket,
         on_answer(daemon, kept, NULL, 0);
 }
 
+static const char *on_join(void *owner, uint32_t number, const uint32_t *jobs, uint32_t count)
+{
+    struct mu_daemon *daemon = owner;
+    return mu_exchanges_join(daemon->exchanges, number, jobs, count);
+}
+
 /* ---- jobs ---- */
+
+static const char *on_spawn(void *owner, uint32_t job, uint32_t rank, uint32_t number,
+                            const struct mu_launch_job *wish)
+{
+    struct mu_daemon *daemon = owner;
+    const char *why_not = mu_jobs_spawn(daemon->jobs, job, rank, number, wish);
+    if (why_not != NULL)
+        mu_warn("the job that process %" PRIu32 " of job %" PRIu32 " wanted cannot be: %s", rank,
+                job, why_not);
+    return why_not;
+}
+
+void mu_daemon_pmix_spawned(void *owner, uint32_t job, uint32_t number, uint32_t made,
+                            const char *text)
+{
+    struct mu_daemon *daemon = owner;
+    mu_pmix_loader_spawned(daemon->pmix, job, number, made, text);
+}
 
 static void on_ready(void *owner, uint32_t job)
 {
@@ -136,6 +161,8 @@ bool mu_daemon_pmix_open(struct mu_daemon *daemon)
                                                           .exchange = on_exchange,
                                                           .ask = on_ask,
                                                           .answer = on_answer,
+                                                          .join = on_join,
+                                                          .spawn = on_spawn,
                                                           .abort_job = on_abort}};
     daemon->pmix = mu_pmix_loader_open(&config);
     return daemon->pmix != NULL;

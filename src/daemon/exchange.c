@@ -51,8 +51,10 @@ bool mu_exchanges_is_past(const struct mu_exchanges *exchanges, uint32_t job)
     return false;
 }
 
-static void free_job(struct mu_exchange_job *job)
+void mu_exchanges_free_job(struct mu_exchange_job *job)
 {
+    if (job == NULL)
+        return;
     while (job->series != NULL) {
         struct mu_series *series = job->series;
         job->series = series->next;
@@ -61,7 +63,18 @@ static void free_job(struct mu_exchange_job *job)
     mu_settle_over(job);
     free(job->runs);
     free(job->ended);
+    free(job->joined);
     free(job);
+}
+
+void mu_exchanges_add_job(struct mu_exchanges *exchanges, struct mu_exchange_job *job)
+{
+    job->next = exchanges->jobs;
+    exchanges->jobs = job;
+    for (uint32_t i = 0; i < MU_EXCHANGES_PAST; i++)
+        if (exchanges->past[i] == job->number)
+            exchanges->past[i] = 0; /* its number is used again */
+    mu_exchanges_later(exchanges);
 }
 
 const char *mu_exchanges_job(struct mu_exchanges *exchanges, uint32_t job,
@@ -78,16 +91,11 @@ const char *mu_exchanges_job(struct mu_exchanges *exchanges, uint32_t job,
     made->runs = calloc(spec->run_count, sizeof *made->runs);
     made->ended = calloc(spec->size, sizeof *made->ended);
     if (made->runs == NULL || made->ended == NULL) {
-        free_job(made);
+        mu_exchanges_free_job(made);
         return "no memory for the exchanges of the job";
     }
     memcpy(made->runs, spec->runs, spec->run_count * sizeof *made->runs);
-    made->next = exchanges->jobs;
-    exchanges->jobs = made;
-    for (uint32_t i = 0; i < MU_EXCHANGES_PAST; i++)
-        if (exchanges->past[i] == job)
-            exchanges->past[i] = 0; /* its number is used again */
-    mu_exchanges_later(exchanges);
+    mu_exchanges_add_job(exchanges, made);
     return NULL;
 }
 
@@ -104,6 +112,7 @@ static void drop_early(struct mu_exchanges *exchanges, struct mu_early **place)
 
 void mu_exchanges_job_over(struct mu_exchanges *exchanges, uint32_t job)
 {
+    mu_joined_over(exchanges, job);
     struct mu_exchange_job **place = &exchanges->jobs;
     while (*place != NULL && (*place)->number != job)
         place = &(*place)->next;
@@ -111,7 +120,7 @@ void mu_exchanges_job_over(struct mu_exchanges *exchanges, uint32_t job)
         return;
     struct mu_exchange_job *over = *place;
     *place = over->next;
-    free_job(over);
+    mu_exchanges_free_job(over);
     exchanges->past[exchanges->past_next++ % MU_EXCHANGES_PAST] = job;
     mu_questions_drop(exchanges, job, false);
     for (struct mu_early **early = &exchanges->early; *early != NULL;)
@@ -129,6 +138,7 @@ void mu_exchanges_ended(struct mu_exchanges *exchanges, uint32_t job, uint32_t r
     known->ended[rank] = failed ? MU_ENDED_FAILED : MU_ENDED_LEFT;
     for (struct mu_series *series = known->series; series != NULL; series = series->next)
         mu_series_ended(series, rank, failed);
+    mu_joined_ended(exchanges, job, rank, failed);
     mu_exchanges_later(exchanges);
 }
 
@@ -436,7 +446,7 @@ void mu_exchanges_close(struct mu_exchanges *exchanges)
     while (exchanges->jobs != NULL) {
         struct mu_exchange_job *job = exchanges->jobs;
         exchanges->jobs = job->next;
-        free_job(job);
+        mu_exchanges_free_job(job);
     }
     free(exchanges->dead);
     free(exchanges->update.effects);

@@ -102,6 +102,13 @@ const char *mu_exchanges_job(struct mu_exchanges *exchanges, uint32_t job,
                              const struct mu_launch_job *spec);
 void mu_exchanges_job_over(struct mu_exchanges *exchanges, uint32_t job);
 
+/* Several jobs that have begun here, as one: its ranks are those of the first, then those of the
+ * second, and so on.  For exchanges among processes of all of them.  The caller gives it a number
+ * that no job has, the same at all nodes, for the same jobs in the same order.  It is over when one
+ * of them is.  Once more is no harm.  NULL, or why not. */
+const char *mu_exchanges_join(struct mu_exchanges *exchanges, uint32_t number, const uint32_t *jobs,
+                              uint32_t count);
+
 /* A process, of whichever node, has ended: it failed, or it left.  Once more is no harm. */
 void mu_exchanges_ended(struct mu_exchanges *exchanges, uint32_t job, uint32_t rank, bool failed);
 

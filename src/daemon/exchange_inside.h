@@ -54,6 +54,11 @@ struct mu_settled {
     uint64_t done; /* 0: this place is free */
 };
 
+/* A job that is part of another one (mu_exchanges_join()), and which ranks it has there. */
+struct mu_joined {
+    uint32_t job, first, size;
+};
+
 struct mu_exchange_job {
     struct mu_exchange_job *next;
     uint32_t number;
@@ -67,6 +72,8 @@ struct mu_exchange_job {
     uint32_t settled_count, settled_room;
     struct mu_sweep *sweep; /* others are being asked; NULL: not now */
     size_t resting_max;     /* of this job, if that is more */
+    uint32_t joined_count;  /* 0: a job by itself */
+    struct mu_joined *joined;
 };
 
 enum mu_ended { MU_ENDED_LEFT = 1, MU_ENDED_FAILED };
@@ -124,6 +131,10 @@ struct mu_exchanges {
 struct mu_exchange_job *mu_exchanges_find(const struct mu_exchanges *exchanges, uint32_t job);
 bool mu_exchanges_is_past(const struct mu_exchanges *exchanges, uint32_t job);
 
+/* Takes what is in it.  NULL is fine. */
+void mu_exchanges_free_job(struct mu_exchange_job *job);
+void mu_exchanges_add_job(struct mu_exchanges *exchanges, struct mu_exchange_job *job);
+
 /* Something is to be called from the loop. */
 void mu_exchanges_later(struct mu_exchanges *exchanges);
 
@@ -170,6 +181,11 @@ void mu_settle_over(struct mu_exchange_job *job);
 /* Another node asks. */
 void mu_settle_asked(struct mu_exchanges *exchanges, const struct mu_exchange_ticket *ticket,
                      const uint8_t *bytes, size_t count);
+
+/* ---- exchange_join.c: what happens to a job happens to those that it is a part of ---- */
+
+void mu_joined_ended(struct mu_exchanges *exchanges, uint32_t job, uint32_t rank, bool failed);
+void mu_joined_over(struct mu_exchanges *exchanges, uint32_t job);
 
 /* ---- exchange_ask.c ---- */
 

@@ -416,9 +416,22 @@ void mu_series_outs(struct mu_exchanges *exchanges, struct mu_series *series)
 
 /* ---- results ---- */
 
+/* A member without a part is out, as whoever made the result has known.  Here that news may still
+ * be on its way, and without it nobody can say whether those who are missing have failed. */
+static bool knows_who_is_missing(const struct mu_series *series)
+{
+    const uint64_t *have = series->core->rounds[series->ready_round % MU_ALLGATHER_ROUNDS].have;
+    for (uint32_t i = 0; i < series->core->members.total; i++)
+        if (!mu_allgather_in(have, i) && series->living[i] > 0)
+            return false;
+    return true;
+}
+
 bool mu_series_is_ready(const struct mu_series *series)
 {
-    return series->ready || (series->core->retired && series->calls != NULL);
+    if (series->core->retired)
+        return series->ready || series->calls != NULL;
+    return series->ready && knows_who_is_missing(series);
 }
 
 void mu_series_tell(struct mu_exchanges *exchanges, struct mu_series *series)

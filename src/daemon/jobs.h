@@ -41,6 +41,9 @@ struct mu_jobs_hooks {
     /* All processes of a job here meet those of other nodes, by PMI-1: see pmi1.h. */
     const char *(*gather)(void *owner, uint32_t job, uint32_t size, const uint8_t *bytes,
                           size_t count);
+    /* The launcher's answer to mu_jobs_spawn(): the number of the new job; 0: 'text' says why
+     * not.  May be NULL. */
+    void (*spawned)(void *owner, uint32_t job, uint32_t number, uint32_t made, const char *text);
 };
 
 struct mu_jobs_config {
@@ -64,6 +67,12 @@ void mu_jobs_launcher(struct mu_jobs *jobs, struct mu_conn *conn);
 
 /* A job that was held: its processes may start. */
 void mu_jobs_go(struct mu_jobs *jobs, uint32_t job);
+
+/* A process of this job wants a further job, of this size and with these programs: its launcher is
+ * asked.  The hook 'spawned' follows with the same number, unless the job is over first.  NULL, or
+ * why not. */
+const char *mu_jobs_spawn(struct mu_jobs *jobs, uint32_t job, uint32_t rank, uint32_t number,
+                          const struct mu_launch_job *wish);
 
 /* A process of this node seems to be dying: waits for its end, for a moment. */
 void mu_jobs_dying(struct mu_jobs *jobs, uint32_t job, uint32_t rank);

@@ -22,6 +22,44 @@ void mu_job_send(struct mu_job *job, const struct mu_launch_message *message)
         send_to(job->launcher, message);
 }
 
+void mu_job_say_ready(struct mu_job *job)
+{
+    if (job->count == 0 && !job->held)
+        mu_job_send(job, &(struct mu_launch_message){.type = MU_LAUNCH_READY, .job = job->number});
+}
+
+const char *mu_jobs_spawn(struct mu_jobs *jobs, uint32_t number, uint32_t rank, uint32_t wish,
+                          const struct mu_launch_job *spec)
+{
+    struct mu_job *job = mu_jobs_find(jobs, number);
+    struct mu_launch_message message = {.type = MU_LAUNCH_SPAWN,
+                                        .job = number,
+                                        .spawn = {.number = wish, .rank = rank, .spec = *spec}};
+    struct mu_writer writer;
+    static char text[MU_WIRE_TEXT_MAX];
+    if (job == NULL || job->launcher == NULL || job->stopping)
+        return "the job is ending";
+    const char *rule = mu_launch_error(&message, text);
+    if (rule != NULL)
+        return rule;
+    mu_writer_init(&writer, NULL, SIZE_MAX);
+    mu_launch_encode(&writer, &message);
+    if (writer.used > MU_LAUNCH_MESSAGE_MAX) {
+        snprintf(text, sizeof text,
+                 "its arguments and environment take %zu bytes, and %d is the most", writer.used,
+                 MU_LAUNCH_MESSAGE_MAX);
+        return text;
+    }
+    uint8_t *bytes = malloc(writer.used);
+    if (bytes == NULL)
+        return "no memory for the message to the launcher";
+    mu_writer_init(&writer, bytes, writer.used);
+    mu_launch_encode(&writer, &message);
+    mu_conn_send(job->launcher->conn, writer.bytes, writer.used);
+    free(bytes);
+    return NULL;
+}
+
 /* ---- a job begins ---- */
 
 static uint32_t count_here(const struct mu_launch_job *spec, mu_slot self)
@@ -173,6 +211,7 @@ static void add_job(struct mu_job_launcher *launcher, struct mu_job *job)
         mu_job_input_grant(job, MU_JOBS_INPUT_WINDOW);
     if (job->count == 0)
         mu_job_orders_free(job);
+    mu_job_say_ready(job);
     mu_jobs_start_more(jobs);
 }
 
@@ -230,6 +269,14 @@ static void on_credit(struct mu_job *job, uint64_t bytes)
     mu_jobs_soon(job->jobs);
 }
 
+static void on_spawned(struct mu_job *job, const struct mu_launch_message *message)
+{
+    const struct mu_jobs_hooks *hooks = &job->jobs->config.hooks;
+    if (hooks->spawned != NULL)
+        hooks->spawned(hooks->owner, job->number, message->spawned.number, message->spawned.job,
+                       message->spawned.text);
+}
+
 static const char *on_input(struct mu_job *job, const struct mu_launch_message *message)
 {
     const struct mu_job_input *input = &job->input;
@@ -258,6 +305,9 @@ static const char *on_job_message(struct mu_job *job, const struct mu_launch_mes
     case MU_LAUNCH_CREDIT:
         on_credit(job, message->credit.bytes);
         return NULL;
+    case MU_LAUNCH_SPAWNED:
+        on_spawned(job, message);
+        return NULL;
     case MU_LAUNCH_JOB:
     case MU_LAUNCH_STARTED:
     case MU_LAUNCH_ENDED:
@@ -267,6 +317,8 @@ static const char *on_job_message(struct mu_job *job, const struct mu_launch_mes
     case MU_LAUNCH_TOLD:
     case MU_LAUNCH_REFUSED:
     case MU_LAUNCH_BOUND:
+    case MU_LAUNCH_SPAWN:
+    case MU_LAUNCH_READY:
         break;
     }
     return "a message that only a daemon sends";

@@ -124,6 +124,7 @@ void mu_jobs_reap_soon(struct mu_jobs *jobs);
 /* jobs_launcher.c */
 void mu_job_send(struct mu_job *job, const struct mu_launch_message *message);
 void mu_job_free(struct mu_job *job);
+void mu_job_say_ready(struct mu_job *job); /* when it has no process here */
 
 /* jobs_told.c: news for launchers, gathered. */
 void mu_job_tell(struct mu_job *job); /* now */

@@ -165,6 +165,7 @@ void mu_jobs_go(struct mu_jobs *jobs, uint32_t number)
     if (job == NULL || !job->held)
         return;
     job->held = false;
+    mu_job_say_ready(job);
     mu_jobs_start_more(jobs);
 }
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MU_PMIX_VERSION = 2, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
+enum { MU_PMIX_VERSION = 3, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
 
 struct mu_pmix; /* the module's own */
 
@@ -52,6 +52,14 @@ struct mu_pmix_host {
                 struct mu_pmix_wait *wait);
     /* To a question: exactly once. */
     void (*answer)(void *owner, void *ticket, const uint8_t *bytes, size_t count);
+    /* Makes one of these jobs for exchanges: ranks of the second come after those of the first,
+     * and so on.  The same number and jobs everywhere; over when one of them is.  Once more is no
+     * harm.  NULL, or why not. */
+    const char *(*join)(void *owner, uint32_t number, const uint32_t *jobs, uint32_t count);
+    /* A process wants a further job, of which only size and programs are said.  NULL, or why not:
+     * else spawned() follows with this number, unless the job is over first. */
+    const char *(*spawn)(void *owner, uint32_t job, uint32_t rank, uint32_t number,
+                         const struct mu_launch_job *wish);
     /* A process wants its whole job to end. */
     void (*abort_job)(void *owner, uint32_t job, uint32_t rank);
 };
@@ -72,6 +80,7 @@ struct mu_pmix_job {
     const struct mu_launch_run *runs; /* where they are; valid within the call */
     const char *folder;               /* of the job, on this node; valid within the call */
     uint32_t on_host;                 /* its processes on this host, of all nodes that are here */
+    struct mu_launch_parent parent;
 };
 
 /* What the module exports, as the symbol MU_PMIX_SYMBOL. */
@@ -101,6 +110,9 @@ struct mu_pmix_module {
     /* A question: host.answer() follows, within the call or later. */
     void (*asked)(struct mu_pmix *pmix, uint32_t job, const uint8_t *bytes, size_t count,
                   void *ticket);
+    /* What came of spawn(): the new job, or 0 and why not. */
+    void (*spawned)(struct mu_pmix *pmix, uint32_t job, uint32_t number, uint32_t made,
+                    const char *text);
 };
 
 #define MU_PMIX_SYMBOL "mu_pmix_module"

@@ -133,6 +133,19 @@ static void on_answer(void *owner, void *ticket, const uint8_t *bytes, size_t co
     loader->config.host.answer(loader->config.host.owner, ticket, bytes, count);
 }
 
+static const char *on_join(void *owner, uint32_t number, const uint32_t *jobs, uint32_t count)
+{
+    struct mu_pmix_loader *loader = owner;
+    return loader->config.host.join(loader->config.host.owner, number, jobs, count);
+}
+
+static const char *on_spawn(void *owner, uint32_t job, uint32_t rank, uint32_t number,
+                            const struct mu_launch_job *wish)
+{
+    struct mu_pmix_loader *loader = owner;
+    return loader->config.host.spawn(loader->config.host.owner, job, rank, number, wish);
+}
+
 static void on_abort(void *owner, uint32_t job, uint32_t rank)
 {
     struct mu_pmix_loader *loader = owner;
@@ -144,6 +157,8 @@ static const struct mu_pmix_host hooks = {.wake = wake,
                                           .exchange = on_exchange,
                                           .ask = on_ask,
                                           .answer = on_answer,
+                                          .join = on_join,
+                                          .spawn = on_spawn,
                                           .abort_job = on_abort};
 
 /* ---- jobs ---- */
@@ -293,7 +308,8 @@ bool mu_pmix_loader_job(struct mu_pmix_loader *loader, uint32_t number,
                               .size = spec->size,
                               .run_count = spec->run_count,
                               .runs = spec->runs,
-                              .on_host = count_on_host(loader, spec)};
+                              .on_host = count_on_host(loader, spec),
+                              .parent = spec->parent};
     if (loader->state == NOTHING)
         start_loading(loader);
     if (loader->state == LOADING)
@@ -382,6 +398,13 @@ void mu_pmix_loader_asked(struct mu_pmix_loader *loader, uint32_t job, const uin
         keep_early(loader, job, bytes, count, ticket);
     else
         on_answer(loader, ticket, NULL, 0);
+}
+
+void mu_pmix_loader_spawned(struct mu_pmix_loader *loader, uint32_t job, uint32_t number,
+                            uint32_t made, const char *text)
+{
+    if (runs(loader))
+        loader->module->spawned(loader->pmix, job, number, made, text);
 }
 
 /* ---- beginning and end ---- */

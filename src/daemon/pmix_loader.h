@@ -53,5 +53,7 @@ void mu_pmix_loader_ended(struct mu_pmix_loader *loader, uint32_t job, uint32_t 
 /* A loader that is there. */
 void mu_pmix_loader_asked(struct mu_pmix_loader *loader, uint32_t job, const uint8_t *bytes,
                           size_t count, void *ticket);
+void mu_pmix_loader_spawned(struct mu_pmix_loader *loader, uint32_t job, uint32_t number,
+                            uint32_t made, const char *text);
 
 #endif

@@ -3,6 +3,7 @@
 #include "pmix/inside.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@ struct mu_collective {
     void *data;
     struct mu_pending pending;
     struct mu_pmix_wait wait;
+    uint32_t job_count;
+    uint32_t *jobs; /* of who takes part, by number */
     size_t proc_count;
     pmix_proc_t *procs;
     size_t count;
@@ -42,6 +45,7 @@ uint64_t mu_name_hash(const char *name)
 
 static void free_collective(struct mu_collective *made)
 {
+    free(made->jobs);
     free(made->procs);
     free(made);
 }
@@ -153,12 +157,25 @@ static char *join(const struct mu_pmix_result *result, size_t *count, pmix_statu
     return bytes;
 }
 
+/* Of the jobs, as a whole: with whom each of its processes has connected is not known here. */
+static void link_jobs(const struct mu_pmix *pmix, const struct mu_collective *made)
+{
+    bool linked = made->kind == MU_COLLECTIVE_CONNECT;
+    if (!linked && made->kind != MU_COLLECTIVE_DISCONNECT)
+        return;
+    for (uint32_t i = 0; i < made->job_count; i++)
+        for (uint32_t k = 0; k < made->job_count; k++)
+            if (i != k)
+                mu_space_link(mu_space_find(pmix, made->jobs[i]), made->jobs[k], linked);
+}
+
 /* Who has failed has not come: the others are told that it is not complete. */
 static void on_done(struct mu_pmix_wait *wait, const struct mu_pmix_result *result)
 {
     size_t offset = offsetof(struct mu_collective, wait), count;
     struct mu_collective *made = (struct mu_collective *)((char *)wait - offset);
     pmix_status_t status = PMIX_ERR_NOMEM;
+    link_jobs(mu_pmix_open_one, made);
     char *bytes = join(result, &count, &status);
     finish(made, status, bytes, bytes != NULL ? count : 0);
 }
@@ -170,8 +187,17 @@ static int by_rank(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
+/* Where the ranks of a job begin, when the jobs stand one after the other. */
+static uint32_t first_of(const struct mu_pmix *pmix, const struct mu_collective *made, uint32_t job)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < made->job_count && made->jobs[i] != job; i++)
+        first += mu_space_find(pmix, made->jobs[i])->size;
+    return first;
+}
+
 /* Rows of ranks, in order, without a rank twice.  NULL: no memory, or a rank that is not there. */
-static struct mu_rank_run *rows_of(const struct mu_space *space, const struct mu_collective *made,
+static struct mu_rank_run *rows_of(const struct mu_pmix *pmix, const struct mu_collective *made,
                                    uint32_t *count)
 {
     struct mu_rank_run *rows = malloc(made->proc_count * sizeof *rows);
@@ -179,13 +205,14 @@ static struct mu_rank_run *rows_of(const struct mu_space *space, const struct mu
     if (rows == NULL)
         return NULL;
     for (size_t i = 0; i < made->proc_count; i++) {
+        const struct mu_space *space = mu_space_named(pmix, made->procs[i].nspace);
         bool all = made->procs[i].rank == PMIX_RANK_WILDCARD;
-        rows[i].first = all ? 0 : made->procs[i].rank;
-        rows[i].count = all ? space->size : 1;
-        if (rows[i].first >= space->size) {
+        if (!all && made->procs[i].rank >= space->size) {
             free(rows);
             return NULL;
         }
+        rows[i].first = first_of(pmix, made, space->number) + (all ? 0 : made->procs[i].rank);
+        rows[i].count = all ? space->size : 1;
     }
     qsort(rows, made->proc_count, sizeof *rows, by_rank);
     for (size_t i = 0; i < made->proc_count; i++) {
@@ -202,59 +229,120 @@ static struct mu_rank_run *rows_of(const struct mu_space *space, const struct mu
 
 /* libpmix has called for whoever is still connected: it may know of an end before the daemon does.
  */
-static bool somebody_is_lost(const struct mu_space *space, const struct mu_rank_run *rows,
-                             uint32_t count)
+static bool somebody_is_lost(const struct mu_pmix *pmix, const struct mu_collective *made,
+                             const struct mu_rank_run *rows, uint32_t count)
 {
-    for (uint32_t i = 0; i < space->here_count; i++)
-        for (uint32_t k = 0; space->here[i].state == MU_CLIENT_LOST && k < count; k++)
-            if (space->here[i].rank - rows[k].first < rows[k].count)
-                return true;
+    for (uint32_t j = 0; j < made->job_count; j++) {
+        const struct mu_space *space = mu_space_find(pmix, made->jobs[j]);
+        uint32_t first = first_of(pmix, made, space->number);
+        for (uint32_t i = 0; i < space->here_count; i++)
+            for (uint32_t k = 0; space->here[i].state == MU_CLIENT_LOST && k < count; k++)
+                if (first + space->here[i].rank - rows[k].first < rows[k].count)
+                    return true;
+    }
     return false;
 }
 
-static bool one_space(const struct mu_collective *made)
+/* ---- several jobs ---- */
+
+static int by_number(const void *a, const void *b)
 {
-    for (size_t i = 1; i < made->proc_count; i++)
-        if (!PMIX_CHECK_NSPACE(made->procs[i].nspace, made->procs[0].nspace))
-            return false;
-    return true;
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* The jobs of all who take part, each once.  PMIX_SUCCESS, or why not. */
+static pmix_status_t find_jobs(const struct mu_pmix *pmix, struct mu_collective *made)
+{
+    uint32_t used = 0;
+    made->jobs = malloc(made->proc_count * sizeof *made->jobs);
+    if (made->jobs == NULL)
+        return PMIX_ERR_NOMEM;
+    for (size_t i = 0; i < made->proc_count; i++) {
+        const struct mu_space *space = mu_space_named(pmix, made->procs[i].nspace);
+        if (space == NULL)
+            return PMIX_ERR_NOT_FOUND;
+        made->jobs[i] = space->number;
+    }
+    qsort(made->jobs, made->proc_count, sizeof *made->jobs, by_number);
+    for (size_t i = 0; i < made->proc_count; i++)
+        if (used == 0 || made->jobs[used - 1] != made->jobs[i])
+            made->jobs[used++] = made->jobs[i];
+    made->job_count = used;
+    return PMIX_SUCCESS;
+}
+
+/* For several jobs as one: the same everywhere, and above all that a launcher gives out. */
+static uint32_t joint_number(const struct mu_collective *made)
+{
+    char text[32];
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < made->job_count; i++) {
+        snprintf(text, sizeof text, "%" PRIu32 " %" PRIu32, (uint32_t)hash, made->jobs[i]);
+        hash = mu_name_hash(text);
+    }
+    return UINT32_C(1) << 31 | (uint32_t)(hash >> 33);
+}
+
+void mu_collective_over(struct mu_pmix *pmix, const struct mu_space *space)
+{
+    for (struct mu_pending *each = pmix->joint; each != NULL;) {
+        size_t offset = offsetof(struct mu_collective, pending);
+        const struct mu_collective *made =
+            (const struct mu_collective *)((const char *)each - offset);
+        struct mu_pending *next = each->next;
+        for (uint32_t i = 0; i < made->job_count; i++)
+            if (made->jobs[i] == space->number) {
+                each->give_up(each);
+                break;
+            }
+        each = next;
+    }
 }
 
 /* NULL, or why not.  Without what it brings, when that is too much: else all others would wait. */
-static const char *begin_exchange(const struct mu_pmix_host *host, const struct mu_space *space,
-                                  const struct mu_rank_run *rows, uint32_t count,
-                                  struct mu_collective *made)
+static const char *begin(struct mu_pmix *pmix, struct mu_collective *made,
+                         const struct mu_rank_run *rows, uint32_t count)
 {
-    const char *why_not = host->exchange(host->owner, space->number, made->tag, rows, count,
-                                         made->bytes, made->count, &made->wait);
+    const struct mu_pmix_host *host = &pmix->config.host;
+    struct mu_space *space = mu_space_find(pmix, made->jobs[0]);
+    uint32_t number = made->job_count == 1 ? space->number : joint_number(made);
+    const char *why_not = NULL;
+    if (made->job_count > 1)
+        why_not = host->join(host->owner, number, made->jobs, made->job_count);
+    if (why_not != NULL)
+        return why_not;
+    if (host->exchange(host->owner, number, made->tag, rows, count, made->bytes, made->count,
+                       &made->wait) != NULL) {
+        made->bytes[0] = PART_FAILED;
+        why_not = host->exchange(host->owner, number, made->tag, rows, count, made->bytes, 1,
+                                 &made->wait);
+    }
     if (why_not == NULL)
-        return NULL;
-    made->bytes[0] = PART_FAILED;
-    return host->exchange(host->owner, space->number, made->tag, rows, count, made->bytes, 1,
-                          &made->wait);
+        mu_pending_add(made->job_count == 1 ? &space->pending : &pmix->joint, &made->pending,
+                       give_up);
+    return why_not;
 }
 
 static void run_collective(struct mu_pmix *pmix, struct mu_upcall *upcall)
 {
     struct mu_collective *made = (struct mu_collective *)upcall;
-    struct mu_space *space = mu_space_named(pmix, made->procs[0].nspace);
     uint32_t count = 0;
-    if (space == NULL || !one_space(made)) {
-        finish(made, space == NULL ? PMIX_ERR_NOT_FOUND : PMIX_ERR_NOT_SUPPORTED, NULL, 0);
+    pmix_status_t status = find_jobs(pmix, made);
+    if (status != PMIX_SUCCESS) {
+        finish(made, status, NULL, 0);
         return;
     }
-    struct mu_rank_run *rows = rows_of(space, made, &count);
+    struct mu_rank_run *rows = rows_of(pmix, made, &count);
     if (rows == NULL) {
         finish(made, PMIX_ERR_BAD_PARAM, NULL, 0);
         return;
     }
     made->wait.done = on_done;
-    if (somebody_is_lost(space, rows, count))
+    if (somebody_is_lost(pmix, made, rows, count))
         made->bytes[0] = PART_WITHOUT_SOMEBODY;
-    const char *why_not = begin_exchange(&pmix->config.host, space, rows, count, made);
+    const char *why_not = begin(pmix, made, rows, count);
     free(rows);
-    if (why_not == NULL)
-        mu_pending_add(space, &made->pending, give_up);
-    else
+    if (why_not != NULL)
         finish(made, PMIX_ERR_NOT_SUPPORTED, NULL, 0);
 }

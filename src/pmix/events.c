@@ -1,5 +1,5 @@
-/* Deaths, as events of PMIx, to the processes of the job that it happened to.  Each process is told
- * once (libpmix.h).
+/* Deaths, as events of PMIx, to the processes of the job that it happened to, and of jobs that have
+ * connected with it.  Each process is told once (libpmix.h).
  *
  * Never through the handler of a program that did not ask for this code: Open MPI's would end the
  * job (PMIX_EVENT_NON_DEFAULT).  Never later than now: libpmix would keep it, and whoever asks for
@@ -17,7 +17,9 @@ struct notice {
     pmix_status_t codes[CODES_MAX]; /* the first of these that a process has asked for tells it */
     size_t code_count, code_at;
     pmix_proc_t source;
-    bool some; /* to some of the job: the last of 'info' says whom */
+    size_t target_count;
+    pmix_proc_t *targets; /* namespaces: the first is its own */
+    bool some;            /* not just to its own: the last of 'info' says to whom */
     size_t count;
     pmix_info_t info[INFO_MAX];
 };
@@ -72,6 +74,26 @@ static void add_targets(struct notice *notice, pmix_proc_t *procs, size_t count)
     add(notice, PMIX_EVENT_CUSTOM_RANGE, &array, PMIX_DATA_ARRAY);
 }
 
+static void add_target(struct notice *notice, const struct mu_space *space)
+{
+    pmix_proc_t *target = &notice->targets[notice->target_count++];
+    PMIX_LOAD_PROCID(target, space->name, PMIX_RANK_WILDCARD);
+}
+
+static void find_targets(const struct mu_pmix *pmix, struct notice *notice,
+                         const struct mu_space *space)
+{
+    notice->targets = calloc(1 + (size_t)space->linked_count, sizeof *notice->targets);
+    if (notice->targets == NULL)
+        abort();
+    add_target(notice, space);
+    for (uint32_t i = 0; i < space->linked_count; i++) {
+        const struct mu_space *linked = mu_space_find(pmix, space->linked[i]);
+        if (linked != NULL)
+            add_target(notice, linked);
+    }
+}
+
 static struct notice *make_notice(const struct mu_pmix *pmix, const struct mu_space *space,
                                   const struct mu_local_event *event, uint32_t rank)
 {
@@ -80,6 +102,7 @@ static struct notice *make_notice(const struct mu_pmix *pmix, const struct mu_sp
     bool yes = true;
     if (notice == NULL)
         abort(); /* somebody would stay untold */
+    find_targets(pmix, notice, space);
     PMIX_LOAD_PROCID(&notice->source, space->name, rank);
     mu_evidence_text(&event->evidence, text, sizeof text);
     add(notice, PMIX_EVENT_NON_DEFAULT, &yes, PMIX_BOOL);
@@ -96,6 +119,7 @@ static void free_notice(struct notice *notice)
 {
     for (size_t i = 0; i < notice->count; i++)
         PMIX_INFO_DESTRUCT(&notice->info[i]);
+    free(notice->targets);
     free(notice);
 }
 
@@ -105,6 +129,8 @@ static void on_notified(pmix_status_t status, void *data);
  * spread. */
 static void notify(struct notice *notice)
 {
+    if (!notice->some && notice->target_count > 1)
+        add_targets(notice, notice->targets, notice->target_count);
     mu_pmix_gives();
     pmix_data_range_t range = notice->some ? PMIX_RANGE_CUSTOM : PMIX_RANGE_NAMESPACE;
     if (PMIx_Notify_event(notice->codes[notice->code_at], &notice->source, range, notice->info,
@@ -121,8 +147,8 @@ static void on_notified(pmix_status_t status, void *data)
     (void)status;
     while (++notice->code_at < notice->code_count && !mu_pmix_is_closing()) {
         pmix_proc_t *procs;
-        size_t count =
-            mu_libpmix_only_of(notice->source.nspace, notice->codes, notice->code_at + 1, &procs);
+        size_t count = mu_libpmix_only_of(notice->targets, notice->target_count, notice->codes,
+                                          notice->code_at + 1, &procs);
         if (count == 0)
             continue;
         add_targets(notice, procs, count);

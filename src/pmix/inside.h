@@ -59,8 +59,12 @@ struct mu_space {
     struct mu_client_here *here; /* in the order of ranks */
     uint32_t to_register;        /* what libpmix has not confirmed yet */
     char *folder;
-    bool crowded; /* this host has fewer cores than processes of the job */
+    uint32_t on_host; /* its processes on this host */
+    bool crowded;     /* this host has fewer cores than processes of all jobs, when it began */
     struct mu_pending *pending;
+    struct mu_launch_parent parent;
+    uint32_t linked_count;
+    uint32_t *linked; /* jobs that its processes have connected with */
 };
 
 struct mu_pmix {
@@ -71,6 +75,7 @@ struct mu_pmix {
     bool *dead;                     /* by node */
     struct mu_modex *modex;         /* requests that wait for a process of this node */
     struct mu_published *published; /* what is kept at this node */
+    struct mu_pending *joint;       /* collectives of several jobs */
 };
 
 /* ---- queue.c ---- */
@@ -99,6 +104,9 @@ void mu_space_over(struct mu_pmix *pmix, uint32_t job);
 struct mu_space *mu_space_find(const struct mu_pmix *pmix, uint32_t job);
 struct mu_space *mu_space_named(const struct mu_pmix *pmix, const char *name);
 struct mu_client_here *mu_space_client(const struct mu_space *space, uint32_t rank);
+/* Where keys of its run are kept: the first job of it.  NULL: that is over. */
+struct mu_space *mu_space_root(const struct mu_pmix *pmix, const struct mu_space *space);
+void mu_space_name(const struct mu_pmix *pmix, uint32_t job, pmix_nspace_t name);
 mu_slot mu_space_node(const struct mu_space *space, uint32_t rank);
 char **mu_space_env(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
 char **mu_space_usual_env(struct mu_pmix *pmix, uint32_t job);
@@ -106,7 +114,10 @@ void mu_space_env_free(char **env);
 void mu_space_ended(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
 void mu_space_connected(struct mu_pmix *pmix, const pmix_proc_t *proc, enum mu_client_state state);
 
-void mu_pending_add(struct mu_space *space, struct mu_pending *pending,
+/* Processes of the two have connected, or disconnected: each hears of deaths of the other. */
+void mu_space_link(struct mu_space *space, uint32_t job, bool linked);
+
+void mu_pending_add(struct mu_pending **list, struct mu_pending *pending,
                     void (*give_up)(struct mu_pending *pending));
 void mu_pending_remove(struct mu_pending *pending); /* or nothing */
 
@@ -140,6 +151,18 @@ pmix_status_t mu_collective_fence(struct mu_collective *made, pmix_modex_cbfunc_
 pmix_status_t mu_collective_op(struct mu_collective *made, pmix_op_cbfunc_t done, void *data);
 pmix_status_t mu_collective_group(struct mu_collective *made, pmix_info_cbfunc_t done, void *data);
 
+/* A job is over: nobody waits for it. */
+void mu_collective_over(struct mu_pmix *pmix, const struct mu_space *space);
+
+/* ---- spawn.c ---- */
+
+/* On libpmix's thread. */
+pmix_status_t mu_spawn(const pmix_proc_t *proc, const pmix_info_t info[], size_t info_count,
+                       const pmix_app_t apps[], size_t app_count, pmix_spawn_cbfunc_t done,
+                       void *data);
+void mu_spawn_spawned(struct mu_pmix *pmix, uint32_t job, uint32_t number, uint32_t made,
+                      const char *text);
+
 /* ---- modex.c: what a process of another node has put ---- */
 
 pmix_status_t mu_modex_want(const pmix_proc_t *proc, pmix_modex_cbfunc_t done, void *data);
@@ -171,9 +194,9 @@ pmix_status_t mu_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t 
 pmix_status_t mu_unpublish(const pmix_proc_t *proc, char **keys, pmix_op_cbfunc_t done, void *data);
 
 struct mu_kept_question {
-    uint32_t job;
-    bool flag;     /* PUBLISH: for one reader only; LOOKUP: waits for it */
-    uint32_t rank; /* who asks */
+    uint32_t job;      /* the first one of the run, which has all its keys */
+    bool flag;         /* PUBLISH: for one reader only; LOOKUP: waits for it */
+    uint32_t by, rank; /* who asks: its job */
     const char *key;
     const uint8_t *bytes; /* PUBLISH: the value, as libpmix packs it */
     size_t count;

@@ -10,10 +10,10 @@ enum { KEPT_BYTES_MAX = 16 * 1024 * 1024 };
 struct mu_published {
     struct mu_published *next;
     uint32_t job;
-    bool waits;     /* nothing is published yet: it is a question that waits for it */
-    bool read_once; /* gone with its first reader */
-    uint32_t rank;  /* who published it */
-    void *ticket;   /* of who waits */
+    bool waits;        /* nothing is published yet: it is a question that waits for it */
+    bool read_once;    /* gone with its first reader */
+    uint32_t by, rank; /* who published it, or waits: its job */
+    void *ticket;      /* of who waits */
     char *key;
     size_t count;
     uint8_t bytes[];
@@ -22,7 +22,7 @@ struct mu_published {
 static void answer(struct mu_pmix *pmix, void *ticket, pmix_status_t status,
                    const struct mu_published *found)
 {
-    enum { FIXED = 8 };
+    enum { FIXED = 12 };
     struct mu_writer writer;
     size_t room = FIXED + (found != NULL ? found->count : 0);
     uint8_t *text = malloc(room);
@@ -31,6 +31,7 @@ static void answer(struct mu_pmix *pmix, void *ticket, pmix_status_t status,
     mu_writer_init(&writer, text, room);
     mu_write_u32(&writer, (uint32_t)status);
     if (found != NULL) {
+        mu_write_u32(&writer, found->by);
         mu_write_u32(&writer, found->rank);
         if (found->count > 0)
             mu_write_bytes(&writer, found->bytes, found->count);
@@ -94,6 +95,7 @@ static void publish(struct mu_pmix *pmix, const struct mu_kept_question *questio
         return;
     }
     made = add(pmix, question->job, question->key, question->bytes, question->count);
+    made->by = question->by;
     made->rank = question->rank;
     made->read_once = question->flag;
     answer(pmix, ticket, PMIX_SUCCESS, NULL);
@@ -120,6 +122,7 @@ static void lookup(struct mu_pmix *pmix, const struct mu_kept_question *question
     } else if (question->flag) {
         struct mu_published *waiting = add(pmix, question->job, question->key, NULL, 0);
         waiting->waits = true;
+        waiting->by = question->by;
         waiting->ticket = ticket;
     } else {
         answer(pmix, ticket, PMIX_ERR_NOT_FOUND, NULL);
@@ -130,7 +133,7 @@ static void lookup(struct mu_pmix *pmix, const struct mu_kept_question *question
 static void unpublish(struct mu_pmix *pmix, const struct mu_kept_question *question, void *ticket)
 {
     struct mu_published **link = find(pmix, question->job, question->key, false);
-    bool its_own = *link != NULL && (*link)->rank == question->rank;
+    bool its_own = *link != NULL && (*link)->by == question->by && (*link)->rank == question->rank;
     if (its_own)
         drop(link);
     answer(pmix, ticket, its_own ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND, NULL);
@@ -150,7 +153,7 @@ void mu_keep_asked(struct mu_pmix *pmix, enum mu_ask_kind kind,
 void mu_keep_over(struct mu_pmix *pmix, uint32_t job)
 {
     for (struct mu_published **link = &pmix->published; *link != NULL;) {
-        if ((*link)->job != job) {
+        if ((*link)->job != job && (*link)->by != job) {
             link = &(*link)->next;
             continue;
         }

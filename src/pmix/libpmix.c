@@ -127,7 +127,7 @@ static bool asked_before(const pmix_status_t *codes, size_t count, const pmix_pe
 static void add(pmix_proc_t **procs, size_t *count, const char *nspace, pmix_rank_t rank)
 {
     for (size_t i = 0; i < *count; i++)
-        if ((*procs)[i].rank == rank)
+        if ((*procs)[i].rank == rank && PMIX_CHECK_NSPACE((*procs)[i].nspace, nspace))
             return; /* it has several handlers */
     pmix_proc_t *grown = realloc(*procs, (*count + 1) * sizeof *grown);
     if (grown == NULL)
@@ -137,8 +137,16 @@ static void add(pmix_proc_t **procs, size_t *count, const char *nspace, pmix_ran
     ++*count;
 }
 
-size_t mu_libpmix_only_of(const char *nspace, const pmix_status_t *codes, size_t count,
-                          pmix_proc_t **procs)
+static bool is_one_of(const char *nspace, const pmix_proc_t *nspaces, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(nspaces[i].nspace, nspace) == 0)
+            return true;
+    return false;
+}
+
+size_t mu_libpmix_only_of(const pmix_proc_t *nspaces, size_t nspace_count,
+                          const pmix_status_t *codes, size_t count, pmix_proc_t **procs)
 {
     pmix_regevents_info_t *event;
     pmix_peer_events_info_t *each;
@@ -149,9 +157,9 @@ size_t mu_libpmix_only_of(const char *nspace, const pmix_status_t *codes, size_t
         if (event->code != codes[count - 1])
             continue;
         PMIX_LIST_FOREACH(each, &event->peers, pmix_peer_events_info_t)
-        if (strcmp(each->peer->info->pname.nspace, nspace) == 0 &&
+        if (is_one_of(each->peer->info->pname.nspace, nspaces, nspace_count) &&
             !asked_before(codes, count - 1, each->peer))
-            add(procs, &found, nspace, each->peer->info->pname.rank);
+            add(procs, &found, each->peer->info->pname.nspace, each->peer->info->pname.rank);
     }
     return found;
 }
@@ -431,10 +439,10 @@ bool mu_libpmix_is_known(void)
     return false;
 }
 
-size_t mu_libpmix_only_of(const char *nspace, const pmix_status_t *codes, size_t count,
-                          pmix_proc_t **procs)
+size_t mu_libpmix_only_of(const pmix_proc_t *nspaces, size_t nspace_count,
+                          const pmix_status_t *codes, size_t count, pmix_proc_t **procs)
 {
-    (void)nspace, (void)codes, (void)count;
+    (void)nspaces, (void)nspace_count, (void)codes, (void)count;
     *procs = NULL;
     return 0;
 }

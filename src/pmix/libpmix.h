@@ -33,10 +33,10 @@ void mu_libpmix_hold(const char *nspace);
 void mu_libpmix_connected(const pmix_proc_t *proc);
 void mu_libpmix_let_go(const char *nspace);
 
-/* Processes of the namespace that have asked for codes[count - 1] and for none before it, into
+/* Processes of these namespaces that have asked for codes[count - 1] and for none before it, into
  * *procs, which the caller frees; how many. */
-size_t mu_libpmix_only_of(const char *nspace, const pmix_status_t *codes, size_t count,
-                          pmix_proc_t **procs);
+size_t mu_libpmix_only_of(const pmix_proc_t *nspaces, size_t nspace_count,
+                          const pmix_status_t *codes, size_t count, pmix_proc_t **procs);
 
 /* This process of this node was lost, and deregistered: collectives that are under way do not count
  * on it, and those to come do not take it for one that is here.  true: mu_libpmix_pass_on_groups()

@@ -69,7 +69,7 @@ static void run_wanted(struct mu_pmix *pmix, struct mu_upcall *upcall)
     mu_write_u8(&writer, MU_ASK_MODEX);
     mu_write_u32(&writer, wanted->proc.rank);
     wanted->wait.answered = on_answered;
-    mu_pending_add(space, &wanted->pending, give_up);
+    mu_pending_add(&space->pending, &wanted->pending, give_up);
     host->ask(host->owner, space->number, mu_space_node(space, wanted->proc.rank), question,
               writer.used, &wanted->wait);
 }

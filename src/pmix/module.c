@@ -128,4 +128,5 @@ __attribute__((visibility("default"))) const struct mu_pmix_module mu_pmix_modul
     .known = mu_events_known,
     .ended = mu_space_ended,
     .asked = mu_ask_asked,
+    .spawned = mu_spawn_spawned,
 };

@@ -1,5 +1,5 @@
-/* Publish, lookup, unpublish: keys of a job, each kept at one node of those that host it, which all
- * compute from the key.  When that node dies, what it kept is gone. */
+/* Publish, lookup, unpublish: keys of a run, each kept at one node of those that host its first
+ * job, which all compute from the key.  When that node dies, what it kept is gone. */
 #include "pmix/inside.h"
 
 #include <stdlib.h>
@@ -19,6 +19,9 @@ static mu_slot keeper_of(const struct mu_pmix *pmix, const struct mu_space *spac
 }
 
 /* ---- who asks: on libpmix's thread, then on the loop ---- */
+
+/* Of a question: where the asker's job is, and how long it is before the key. */
+enum { QUESTION_JOB = 2, QUESTION_FIXED = 10 };
 
 /* One key of a request. */
 struct item {
@@ -91,7 +94,7 @@ static void give_up(struct mu_pending *pending)
 /* Of a lookup: who published it, and the value. */
 static void take_value(struct item *item, struct mu_reader *reader)
 {
-    uint32_t rank = mu_read_u32(reader);
+    uint32_t job = mu_read_u32(reader), rank = mu_read_u32(reader);
     size_t count = mu_reader_left(reader);
     pmix_data_buffer_t buffer;
     pmix_byte_object_t bytes = {.size = count};
@@ -107,7 +110,8 @@ static void take_value(struct item *item, struct mu_reader *reader)
     PMIx_Data_load(&buffer, &bytes);
     if (PMIx_Data_unpack(NULL, &buffer, &item->found.value, &one, PMIX_VALUE) == PMIX_SUCCESS) {
         PMIX_LOAD_KEY(item->found.key, item->key);
-        PMIX_LOAD_PROCID(&item->found.proc, item->request->proc.nspace, rank);
+        mu_space_name(mu_pmix_open_one, job, item->found.proc.nspace);
+        item->found.proc.rank = rank;
     }
     PMIX_DATA_BUFFER_DESTRUCT(&buffer);
 }
@@ -131,38 +135,43 @@ static void run_request(struct mu_pmix *pmix, struct mu_upcall *upcall)
     struct request *request = (struct request *)upcall;
     const struct mu_pmix_host *host = &pmix->config.host;
     struct mu_space *space = mu_space_named(pmix, request->proc.nspace);
+    struct mu_space *root = space != NULL ? mu_space_root(pmix, space) : NULL;
     size_t count = request->left = request->item_count;
     for (size_t i = 0; i < count; i++) {
         struct item *item = &request->items[i]; /* the last one that is done frees the request */
         item->wait.answered = on_answered;
-        if (space == NULL) {
+        if (root == NULL) {
             item_done(item, PMIX_ERR_NOT_FOUND);
             continue;
         }
-        mu_pending_add(space, &item->pending, give_up);
-        host->ask(host->owner, space->number, keeper_of(pmix, space, item->key), item->question,
+        struct mu_writer writer;
+        mu_writer_init(&writer, item->question + QUESTION_JOB, 4);
+        mu_write_u32(&writer, space->number);
+        mu_pending_add(&root->pending, &item->pending, give_up);
+        host->ask(host->owner, root->number, keeper_of(pmix, root, item->key), item->question,
                   item->count, &item->wait);
     }
 }
 
-/* kind, whether to wait or to keep for one reader only, rank, key with NUL, and what follows. */
+/* kind, whether to wait or to keep for one reader only, job (filled in on the loop), rank, key with
+ * NUL, and what follows. */
 static bool write_question(struct item *item, enum mu_ask_kind kind, bool flag, uint32_t rank,
                            const char *key, const char *bytes, size_t count)
 {
-    enum { FIXED = 6 };
     struct mu_writer writer;
-    size_t room = FIXED + strlen(key) + 1 + count;
+    size_t room = QUESTION_FIXED + strlen(key) + 1 + count;
     item->question = malloc(room);
     if (item->question == NULL)
         return false;
     mu_writer_init(&writer, item->question, room);
     mu_write_u8(&writer, (uint8_t)kind);
     mu_write_u8(&writer, flag);
+    mu_write_u32(&writer, 0);
     mu_write_u32(&writer, rank);
     mu_write_bytes(&writer, key, strlen(key) + 1);
     if (count > 0)
         mu_write_bytes(&writer, bytes, count);
-    item->key = (const char *)item->question + FIXED;
+    item->key = (const char *)item->question + QUESTION_FIXED;
     item->count = writer.used;
     return true;
 }

@@ -29,6 +29,17 @@ struct mu_space *mu_space_named(const struct mu_pmix *pmix, const char *name)
     return space;
 }
 
+struct mu_space *mu_space_root(const struct mu_pmix *pmix, const struct mu_space *space)
+{
+    return mu_space_find(pmix, space->parent.root != 0 ? space->parent.root : space->number);
+}
+
+void mu_space_name(const struct mu_pmix *pmix, uint32_t job, pmix_nspace_t name)
+{
+    snprintf(name, sizeof(pmix_nspace_t), "muster-%016" PRIx64 "-%" PRIu32, pmix->config.machine,
+             job);
+}
+
 struct mu_client_here *mu_space_client(const struct mu_space *space, uint32_t rank)
 {
     uint32_t low = 0, high = space->here_count;
@@ -52,17 +63,48 @@ mu_slot mu_space_node(const struct mu_space *space, uint32_t rank)
     return run->slot;
 }
 
+/* ---- with whom it has connected ---- */
+
+void mu_space_link(struct mu_space *space, uint32_t job, bool linked)
+{
+    uint32_t at = 0;
+    while (at < space->linked_count && space->linked[at] != job)
+        at++;
+    if (linked == (at < space->linked_count))
+        return;
+    if (!linked) {
+        space->linked[at] = space->linked[--space->linked_count];
+        return;
+    }
+    uint32_t *more = realloc(space->linked, (at + (size_t)1) * sizeof *more);
+    if (more == NULL)
+        abort(); /* somebody would stay untold */
+    more[at] = job;
+    space->linked = more;
+    space->linked_count++;
+}
+
+/* PMIx_Spawn connects parent and children, without a word from them. */
+static void link_family(const struct mu_pmix *pmix, struct mu_space *space)
+{
+    for (struct mu_space *other = pmix->spaces; other != NULL; other = other->next)
+        if (other->number == space->parent.job || other->parent.job == space->number) {
+            mu_space_link(space, other->number, true);
+            mu_space_link(other, space->number, true);
+        }
+}
+
 /* ---- what it waits for ---- */
 
-void mu_pending_add(struct mu_space *space, struct mu_pending *pending,
+void mu_pending_add(struct mu_pending **list, struct mu_pending *pending,
                     void (*give_up)(struct mu_pending *pending))
 {
     pending->give_up = give_up;
-    pending->next = space->pending;
-    pending->link = &space->pending;
+    pending->next = *list;
+    pending->link = list;
     if (pending->next != NULL)
         pending->next->link = &pending->next;
-    space->pending = pending;
+    *list = pending;
 }
 
 void mu_pending_remove(struct mu_pending *pending)
@@ -77,7 +119,7 @@ void mu_pending_remove(struct mu_pending *pending)
 
 /* ---- what libpmix is to know of a job ---- */
 
-enum { JOB_KEYS = 8 };
+enum { JOB_KEYS = 10 };
 
 /* What lives until libpmix has confirmed. */
 struct registration {
@@ -170,6 +212,12 @@ static struct registration *make_registration(const struct mu_pmix *pmix,
     add_info(made, PMIX_TMPDIR, pmix->config.folder, PMIX_STRING);
     add_info(made, PMIX_NSDIR, space->folder, PMIX_STRING);
     add_info(made, PMIX_TDIR_RMCLEAN, &yes, PMIX_BOOL);
+    if (space->parent.job != 0) {
+        pmix_proc_t parent = {.rank = space->parent.rank};
+        mu_space_name(pmix, space->parent.job, parent.nspace);
+        add_info(made, PMIX_SPAWNED, &yes, PMIX_BOOL);
+        add_info(made, PMIX_PARENT_ID, &parent, PMIX_PROC);
+    }
     return made;
 }
 
@@ -225,6 +273,7 @@ static void free_space(struct mu_space *space)
     free(space->gone);
     free(space->here);
     free(space->folder);
+    free(space->linked);
     free(space);
 }
 
@@ -232,6 +281,14 @@ static uint32_t cores(void)
 {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : UINT32_MAX;
+}
+
+static uint32_t count_on_host(const struct mu_pmix *pmix)
+{
+    uint32_t count = 0;
+    for (const struct mu_space *space = pmix->spaces; space != NULL; space = space->next)
+        count += space->on_host;
+    return count;
 }
 
 static struct mu_space *make_space(const struct mu_pmix *pmix, const struct mu_pmix_job *job)
@@ -249,9 +306,10 @@ static struct mu_space *make_space(const struct mu_pmix *pmix, const struct mu_p
     space->gone = calloc(job->size, sizeof *space->gone);
     space->here = calloc(here + (size_t)1, sizeof *space->here);
     space->folder = strdup(job->folder);
-    space->crowded = job->on_host > cores();
-    snprintf(space->name, sizeof space->name, "muster-%016" PRIx64 "-%" PRIu32,
-             pmix->config.machine, job->number);
+    space->on_host = job->on_host;
+    space->crowded = count_on_host(pmix) + job->on_host > cores();
+    space->parent = job->parent;
+    mu_space_name(pmix, job->number, space->name);
     if (space->runs == NULL || space->gone == NULL || space->here == NULL ||
         space->folder == NULL) {
         free_space(space);
@@ -273,6 +331,7 @@ const char *mu_space_begin(struct mu_pmix *pmix, const struct mu_pmix_job *job)
             free_space(space);
         return "no memory for the namespace of the job";
     }
+    link_family(pmix, space);
     space->next = pmix->spaces;
     pmix->spaces = space;
     space->to_register = 1;
@@ -326,6 +385,9 @@ void mu_space_over(struct mu_pmix *pmix, uint32_t job)
     *link = space->next;
     mu_modex_over(pmix, job);
     mu_keep_over(pmix, job);
+    mu_collective_over(pmix, space);
+    for (struct mu_space *other = pmix->spaces; other != NULL; other = other->next)
+        mu_space_link(other, job, false);
     while (space->pending != NULL)
         space->pending->give_up(space->pending);
     forget_space(space);

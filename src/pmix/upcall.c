@@ -250,6 +250,7 @@ pmix_server_module_t mu_pmix_upcalls = {
     .publish = mu_publish,
     .lookup = mu_lookup,
     .unpublish = on_unpublish,
+    .spawn = mu_spawn,
     .query = on_query,
     .connect = on_connect,
     .disconnect = on_disconnect,

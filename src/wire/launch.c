@@ -95,6 +95,17 @@ static const char *programs_error(const struct mu_launch_job *spec, char *text)
     return rows_end_error("programs", next, spec->size, text);
 }
 
+static const char *parent_error(const struct mu_launch_parent *parent, char *text)
+{
+    bool none = parent->root == 0;
+    if (none != (parent->job == 0) || (none && parent->rank != 0))
+        return say(text,
+                   "job %" PRIu32 " and rank %" PRIu32
+                   " cannot be the parent in the run of %" PRIu32,
+                   parent->job, parent->rank, parent->root);
+    return rank_error(parent->rank, text);
+}
+
 static const char *job_error(const struct mu_launch_job *spec, char *text)
 {
     if (spec->size < 1 || spec->size > MU_LAUNCH_RANKS_MAX)
@@ -108,6 +119,8 @@ static const char *job_error(const struct mu_launch_job *spec, char *text)
         return say(text, "binding %u is not between 0 and %d", spec->binding,
                    MU_LAUNCH_CORES_SHARED);
     const char *error = runs_error(spec, text);
+    if (error == NULL)
+        error = parent_error(&spec->parent, text);
     return error != NULL ? error : programs_error(spec, text);
 }
 
@@ -173,6 +186,26 @@ static const char *bound_error(const struct mu_launch_message *message, char *te
                          : words_error("binding", message->bound.text, MU_LAUNCH_BOUND_MAX, text);
 }
 
+static const char *spawn_error(const struct mu_launch_message *message, char *text)
+{
+    const struct mu_launch_job *spec = &message->spawn.spec;
+    if (spec->size < 1 || spec->size > MU_LAUNCH_RANKS_MAX)
+        return say(text, "a job of %" PRIu32 " ranks is not between 1 and %d", spec->size,
+                   MU_LAUNCH_RANKS_MAX);
+    const char *error = rank_error(message->spawn.rank, text);
+    return error != NULL ? error : programs_error(spec, text);
+}
+
+static const char *spawned_error(const struct mu_launch_message *message, char *text)
+{
+    const char *reason = message->spawned.text;
+    if (message->spawned.job == 0)
+        return words_error("refusal", reason, MU_LAUNCH_TEXT_MAX, text);
+    return reason[0] == '\0'
+               ? NULL
+               : say(text, "job %" PRIu32 " with a reason why it is none", message->spawned.job);
+}
+
 const char *mu_launch_error(const struct mu_launch_message *message, char *text)
 {
     switch ((enum mu_launch_type)message->type) {
@@ -184,6 +217,7 @@ const char *mu_launch_error(const struct mu_launch_message *message, char *text)
         return say(text, "signal %u is not between 1 and %d", message->signal.number, SIGNAL_MAX);
     case MU_LAUNCH_STOP:
     case MU_LAUNCH_OVER:
+    case MU_LAUNCH_READY:
     case MU_LAUNCH_CREDIT:
     case MU_LAUNCH_INPUT_CREDIT:
         return NULL;
@@ -203,6 +237,10 @@ const char *mu_launch_error(const struct mu_launch_message *message, char *text)
         return words_error("refusal", message->refused.text, MU_LAUNCH_TEXT_MAX, text);
     case MU_LAUNCH_BOUND:
         return bound_error(message, text);
+    case MU_LAUNCH_SPAWN:
+        return spawn_error(message, text);
+    case MU_LAUNCH_SPAWNED:
+        return spawned_error(message, text);
     }
     return say(text, "message type %u is none of a launcher or a daemon", message->type);
 }
@@ -224,6 +262,17 @@ static void write_list(struct mu_writer *writer, const char *const *list)
         write_string(writer, list[i]);
 }
 
+static void write_programs(struct mu_writer *writer, const struct mu_launch_job *spec)
+{
+    mu_write_u32(writer, spec->program_count);
+    for (uint32_t i = 0; i < spec->program_count; i++) {
+        mu_write_u32(writer, spec->programs[i].count);
+        write_string(writer, spec->programs[i].directory);
+        write_list(writer, spec->programs[i].argv);
+        write_list(writer, spec->programs[i].envp);
+    }
+}
+
 static void write_job(struct mu_writer *writer, const struct mu_launch_job *spec)
 {
     mu_write_u32(writer, spec->size);
@@ -239,14 +288,11 @@ static void write_job(struct mu_writer *writer, const struct mu_launch_job *spec
         mu_write_u32(writer, spec->runs[i].slot);
         mu_write_u32(writer, spec->runs[i].count);
     }
-    mu_write_u32(writer, spec->program_count);
-    for (uint32_t i = 0; i < spec->program_count; i++) {
-        mu_write_u32(writer, spec->programs[i].count);
-        write_string(writer, spec->programs[i].directory);
-        write_list(writer, spec->programs[i].argv);
-        write_list(writer, spec->programs[i].envp);
-    }
+    write_programs(writer, spec);
     write_list(writer, spec->envp);
+    mu_write_u32(writer, spec->parent.root);
+    mu_write_u32(writer, spec->parent.job);
+    mu_write_u32(writer, spec->parent.rank);
 }
 
 static void write_data(struct mu_writer *writer, const struct mu_launch_message *message)
@@ -284,6 +330,7 @@ static void write_body(struct mu_writer *writer, const struct mu_launch_message 
         mu_write_u32(writer, message->stop.grace_ms);
         return;
     case MU_LAUNCH_OVER:
+    case MU_LAUNCH_READY:
         return;
     case MU_LAUNCH_CREDIT:
     case MU_LAUNCH_INPUT_CREDIT:
@@ -311,6 +358,17 @@ static void write_body(struct mu_writer *writer, const struct mu_launch_message 
     case MU_LAUNCH_BOUND:
         mu_write_u32(writer, message->bound.rank);
         write_string(writer, message->bound.text);
+        return;
+    case MU_LAUNCH_SPAWN:
+        mu_write_u32(writer, message->spawn.number);
+        mu_write_u32(writer, message->spawn.rank);
+        mu_write_u32(writer, message->spawn.spec.size);
+        write_programs(writer, &message->spawn.spec);
+        return;
+    case MU_LAUNCH_SPAWNED:
+        mu_write_u32(writer, message->spawned.number);
+        mu_write_u32(writer, message->spawned.job);
+        write_string(writer, message->spawned.text);
         return;
     }
     abort();
@@ -435,13 +493,23 @@ static void read_job(struct decoder *decoder, struct mu_launch_job *spec)
     read_runs(decoder, spec);
     read_programs(decoder, spec);
     spec->envp = read_list(decoder, "variables");
+    spec->parent.root = mu_read_u32(&decoder->in);
+    spec->parent.job = mu_read_u32(&decoder->in);
+    spec->parent.rank = mu_read_u32(&decoder->in);
 }
 
-static void read_job_with_lists(struct decoder *decoder, struct mu_launch_job *spec,
-                                struct mu_launch_lists *lists)
+static void read_wish(struct decoder *decoder, struct mu_launch_job *spec)
+{
+    spec->size = mu_read_u32(&decoder->in);
+    read_programs(decoder, spec);
+}
+
+static void read_with_lists(struct decoder *decoder, struct mu_launch_job *spec,
+                            struct mu_launch_lists *lists,
+                            void (*read)(struct decoder *decoder, struct mu_launch_job *spec))
 {
     struct decoder measure = *decoder;
-    read_job(&measure, spec);
+    read(&measure, spec);
     if (measure.in.bad) {
         *decoder = measure;
         return;
@@ -453,7 +521,7 @@ static void read_job_with_lists(struct decoder *decoder, struct mu_launch_job *s
         return;
     }
     mu_arena_init(&decoder->lists, lists->memory, bytes);
-    read_job(decoder, spec);
+    read(decoder, spec);
 }
 
 static void read_data(struct decoder *decoder, struct mu_launch_message *message)
@@ -488,7 +556,7 @@ static void read_body(struct decoder *decoder, struct mu_launch_message *message
 {
     switch ((enum mu_launch_type)message->type) {
     case MU_LAUNCH_JOB:
-        read_job_with_lists(decoder, &message->spec, lists);
+        read_with_lists(decoder, &message->spec, lists, read_job);
         return;
     case MU_LAUNCH_SIGNAL:
         message->signal.number = mu_read_u8(&decoder->in);
@@ -497,6 +565,7 @@ static void read_body(struct decoder *decoder, struct mu_launch_message *message
         message->stop.grace_ms = mu_read_u32(&decoder->in);
         return;
     case MU_LAUNCH_OVER:
+    case MU_LAUNCH_READY:
         return;
     case MU_LAUNCH_CREDIT:
     case MU_LAUNCH_INPUT_CREDIT:
@@ -524,6 +593,16 @@ static void read_body(struct decoder *decoder, struct mu_launch_message *message
     case MU_LAUNCH_BOUND:
         message->bound.rank = mu_read_u32(&decoder->in);
         message->bound.text = read_string(decoder);
+        return;
+    case MU_LAUNCH_SPAWN:
+        message->spawn.number = mu_read_u32(&decoder->in);
+        message->spawn.rank = mu_read_u32(&decoder->in);
+        read_with_lists(decoder, &message->spawn.spec, lists, read_wish);
+        return;
+    case MU_LAUNCH_SPAWNED:
+        message->spawned.number = mu_read_u32(&decoder->in);
+        message->spawned.job = mu_read_u32(&decoder->in);
+        message->spawned.text = read_string(decoder);
         return;
     }
     FAIL(decoder, "message type %u is none of a launcher or a daemon", message->type);

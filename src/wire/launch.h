@@ -9,7 +9,7 @@
 #include "wire/evidence.h"
 #include "wire/frame.h"
 
-enum { MU_LAUNCH_VERSION = 2 };
+enum { MU_LAUNCH_VERSION = 3 };
 
 enum {
     MU_LAUNCH_MESSAGE_MAX = 256 * 1024, /* a sealed frame of bulk holds as much */
@@ -31,6 +31,7 @@ enum mu_launch_type {
     MU_LAUNCH_INPUT,   /* bytes for standard input of the input rank, within the credit; none: it
                           ends */
     MU_LAUNCH_CREDIT,  /* so many more bytes of output may come */
+    MU_LAUNCH_SPAWNED, /* to a SPAWN: the job that it became, or why not */
     /* from the daemon */
     MU_LAUNCH_STARTED = 32,
     MU_LAUNCH_ENDED,        /* of its processes: exactly one per rank, also when it never started */
@@ -40,6 +41,8 @@ enum mu_launch_type {
     MU_LAUNCH_TOLD,         /* this daemon told its clients of a death: who, and how old it was */
     MU_LAUNCH_REFUSED,      /* the job cannot be started here at all; 'text' says why */
     MU_LAUNCH_BOUND,        /* to which core a process is bound, in words: it was asked for */
+    MU_LAUNCH_SPAWN = 40,   /* a process wants a further job; SPAWNED answers */
+    MU_LAUNCH_READY,        /* the job has begun here, where no process of it is */
 };
 
 /* Each process on a core of its own, or wherever the kernel likes. */
@@ -62,6 +65,12 @@ struct mu_launch_program {
     const char *const *envp; /* besides the job's; the same name wins over it */
 };
 
+/* Whose wish a job was. */
+struct mu_launch_parent {
+    uint32_t root; /* the first job of the run; 0: nobody's, and all is 0 */
+    uint32_t job, rank;
+};
+
 struct mu_launch_job {
     uint32_t size; /* ranks of the whole job */
     bool ignore_sigpipe;
@@ -76,6 +85,7 @@ struct mu_launch_job {
     const struct mu_launch_program *programs; /* every rank once, in the order of ranks */
     const char *const *envp;                  /* of every process */
     uint64_t credit;                          /* bytes of output that may come at first */
+    struct mu_launch_parent parent;
 };
 
 #define MU_RANK_NONE UINT32_MAX
@@ -123,11 +133,21 @@ struct mu_launch_message {
             uint32_t rank;
             const char *text; /* printable ASCII: "core 1: [./B]" */
         } bound;
+        struct {
+            uint32_t number;           /* that the daemon gave it, for the answer */
+            uint32_t rank;             /* who wants it */
+            struct mu_launch_job spec; /* its size and programs, nothing else */
+        } spawn;
+        struct {
+            uint32_t number;
+            uint32_t job;     /* 0: it is none */
+            const char *text; /* printable ASCII: why not; else empty */
+        } spawned;
     };
 };
 
-/* Lists of a decoded JOB: at most nine times as many bytes as the message.  Zeroed at first; freed
- * by the caller after every decode, also a failed one. */
+/* Lists of a decoded JOB or SPAWN: at most nine times as many bytes as the message.  Zeroed at
+ * first; freed by the caller after every decode, also a failed one. */
 struct mu_launch_lists {
     void *memory;
 };

@@ -54,6 +54,14 @@ static void on_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_e
     fake.ended_rank[rank % FAKE_RANKS_MAX]++;
 }
 
+static void on_spawned(void *owner, uint32_t job, uint32_t number, uint32_t made, const char *text)
+{
+    struct fake_host *host = owner;
+    (void)job, (void)text;
+    host->spawned = number;
+    host->made = made;
+}
+
 static void on_over(void *owner, uint32_t job)
 {
     (void)owner;
@@ -139,6 +147,14 @@ static void take(struct fake_launcher *launcher, const struct mu_launch_message 
     case MU_LAUNCH_REFUSED:
         snprintf(launcher->refused, sizeof launcher->refused, "%s", message->refused.text);
         return;
+    case MU_LAUNCH_READY:
+        launcher->ready++;
+        return;
+    case MU_LAUNCH_SPAWN:
+        launcher->wish = message->spawn.number;
+        launcher->wisher = message->spawn.rank;
+        launcher->wish_size = message->spawn.spec.size;
+        return;
     default:
         fail_msg("a daemon sent type %u", message->type);
     }
@@ -166,6 +182,7 @@ static void on_frame(struct mu_conn *conn, const uint8_t *bytes, size_t count)
         fail_msg("%s", error);
     assert_int_equal(message.job, launcher->job);
     take(launcher, &message);
+    mu_launch_lists_free(&lists);
 }
 
 static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
@@ -376,7 +393,8 @@ int fake_begin(void **state)
                   .started = on_started,
                   .ended = on_ended,
                   .over = on_over,
-                  .gather = on_gather},
+                  .gather = on_gather,
+                  .spawned = on_spawned},
     };
     assert_int_equal(mu_jobs_open(&config, &fake.jobs), 0);
     return 0;

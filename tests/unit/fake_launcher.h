@@ -45,10 +45,12 @@ struct fake_launcher {
     struct mu_conn *conn; /* NULL: it ended, or was ended */
     uint32_t job;
     bool open;
-    uint32_t ended_with; /* enum mu_conn_ending */
-    char reason[256];    /* why it ended */
-    char refused[256];   /* REFUSED, or "" */
-    uint32_t bound;      /* how many BOUNDs, and the last one */
+    uint32_t ended_with;              /* enum mu_conn_ending */
+    char reason[256];                 /* why it ended */
+    char refused[256];                /* REFUSED, or "" */
+    uint32_t ready;                   /* how many READYs */
+    uint32_t wish, wisher, wish_size; /* the last SPAWN: its number, rank and size */
+    uint32_t bound;                   /* how many BOUNDs, and the last one */
     uint32_t bound_rank;
     char bound_text[256];
     struct fake_rank ranks[FAKE_RANKS_MAX];
@@ -70,6 +72,7 @@ struct fake_host {
     const char *begin_refusal; /* what 'begin' answers */
     uint32_t begun, started, ended, stopping, over;
     uint32_t all_over;
+    uint32_t spawned, made;              /* the last answer to a SPAWN: its number, and the job */
     uint32_t ended_rank[FAKE_RANKS_MAX]; /* how often */
     uint64_t turns;                      /* of the loop */
     uv_timer_t watchdog;

@@ -425,6 +425,27 @@ static void who_dies_without_having_come_is_not_waited_for(void **state)
     assert_int_equal(hosts[20].first_gone, PROCS);
 }
 
+/* News and parts take different ways.  Who has the result before it knows of the death would take
+ * it for complete. */
+static void a_result_waits_for_the_news_of_who_is_missing(void **state)
+{
+    (void)state;
+    for (mu_slot slot = 0; slot < NODES; slot++)
+        for (uint32_t i = 0; i < PROCS && slot != 1; i++)
+            mu_exchanges_ended(at(slot), JOB, 2 * PROCS + i, true);
+    hosts[2].is_dead = true; /* as far as parts are concerned */
+    come_all();
+    UNTIL(hosts[0].done == 1 && hosts[3].done == 1);
+    run(30);
+    assert_int_equal(hosts[1].done, 0);
+    for (uint32_t i = 0; i < PROCS; i++)
+        mu_exchanges_ended(at(1), JOB, 2 * PROCS + i, true);
+    UNTIL(all_done(1));
+    expect_parts_of_the_living(1);
+    assert_int_equal(hosts[1].gone, PROCS);
+    hosts[2].is_dead = false;
+}
+
 /* Its daemon lives on, and is told what there is; the others wait for it no longer. */
 static void a_node_whose_participants_are_all_gone_is_out(void **state)
 {
@@ -794,6 +815,7 @@ int main(void)
         ON_HOSTS(who_is_always_ready_leaves_the_loop_to_others),
         ON_HOSTS(who_died_before_is_not_waited_for),
         ON_HOSTS(who_dies_without_having_come_is_not_waited_for),
+        ON_HOSTS(a_result_waits_for_the_news_of_who_is_missing),
         ON_HOSTS(a_node_whose_participants_are_all_gone_is_out),
         ON_HOSTS(who_has_come_and_lost_its_participants_is_told_what_there_is),
         ON_HOSTS(deaths_at_any_moment_leave_nobody_waiting),

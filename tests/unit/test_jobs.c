@@ -145,8 +145,40 @@ static void test_nothing_here(void **state)
     fake_send(launcher, &message);
     FAKE_UNTIL(fake.begun == 1);
     assert_int_equal(mu_jobs_count(fake.jobs), 1);
+    FAKE_UNTIL(launcher->ready == 1);
     finish(launcher);
     assert_int_equal(fake.started + fake.ended, 0);
+}
+
+static void test_a_wish_for_a_further_job(void **state)
+{
+    (void)state;
+    static const char *const argv[] = {"true", NULL}, *const none[] = {NULL};
+    static const struct mu_launch_program program = {
+        .first = 0, .count = 3, .directory = "/", .argv = argv, .envp = none};
+    const struct mu_launch_job wish = {.size = 3, .program_count = 1, .programs = &program};
+    struct fake_launcher *launcher = fake_connect();
+    fake_start(launcher, 2, "read line", true);
+    FAKE_UNTIL(launcher->started == 2);
+    assert_null(mu_jobs_spawn(fake.jobs, launcher->job, 1, 77, &wish));
+    FAKE_UNTIL(launcher->wish == 77);
+    assert_int_equal(launcher->wisher, 1);
+    assert_int_equal(launcher->wish_size, 3);
+    fake_send(launcher,
+              &(struct mu_launch_message){.type = MU_LAUNCH_SPAWNED,
+                                          .job = launcher->job,
+                                          .spawned = {.number = 77, .job = 5, .text = ""}});
+    FAKE_UNTIL(fake.spawned == 77);
+    assert_int_equal(fake.made, 5);
+    const struct mu_launch_job nobody = {.size = 0, .program_count = 1, .programs = &program};
+    assert_string_equal(mu_jobs_spawn(fake.jobs, launcher->job, 1, 78, &nobody),
+                        "a job of 0 ranks is not between 1 and 1048576");
+    assert_string_equal(mu_jobs_spawn(fake.jobs, launcher->job + 1, 1, 79, &wish),
+                        "the job is ending");
+    fake_stop(launcher, 0);
+    FAKE_UNTIL(fake_complete(launcher) && launcher->ended == 2);
+    assert_string_equal(mu_jobs_spawn(fake.jobs, launcher->job, 1, 80, &wish), "the job is ending");
+    finish(launcher);
 }
 
 static void test_programs_that_do_not_start(void **state)
@@ -808,7 +840,7 @@ static void test_broken_rules(void **state)
 
     launcher = fake_connect();
     mu_conn_send(launcher->conn, &byte, 1);
-    expect_thrown_out(launcher, "version 120 of a launcher's or daemon's message is not 2");
+    expect_thrown_out(launcher, "version 120 of a launcher's or daemon's message is not 3");
 }
 
 /* ---- news ---- */
@@ -890,6 +922,7 @@ int main(void)
         TEST(test_four_processes),
         TEST(test_environment),
         TEST(test_nothing_here),
+        TEST(test_a_wish_for_a_further_job),
         TEST(test_programs_that_do_not_start),
         TEST(test_too_few_descriptors),
         TEST(test_who_is_dying_is_waited_for),

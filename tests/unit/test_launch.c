@@ -47,7 +47,8 @@ static struct mu_launch_message job_message(void)
                  .program_count = 2,
                  .programs = two_programs,
                  .envp = shared,
-                 .credit = 65536},
+                 .credit = 65536,
+                 .parent = {1, 3, 2}},
     };
 }
 
@@ -65,7 +66,7 @@ static struct mu_evidence killed(void)
     };
 }
 
-enum { EXAMPLES = 14 };
+enum { EXAMPLES = 17 };
 
 /* One message of each type. */
 static struct mu_launch_message example(int i)
@@ -130,6 +131,22 @@ static struct mu_launch_message example(int i)
         message.told.evidence = killed();
         break;
     case 12:
+        message.type = MU_LAUNCH_SPAWN;
+        message.spawn.number = 3;
+        message.spawn.rank = 2;
+        message.spawn.spec.size = 5;
+        message.spawn.spec.program_count = 2;
+        message.spawn.spec.programs = two_programs;
+        break;
+    case 13:
+        message.type = MU_LAUNCH_SPAWNED;
+        message.spawned.number = 3;
+        message.spawned.text = "no such program";
+        break;
+    case 14:
+        message.type = MU_LAUNCH_READY;
+        break;
+    case 15:
         message.type = MU_LAUNCH_BOUND;
         message.bound.rank = 2;
         message.bound.text = "core 1: [./B]";
@@ -233,6 +250,9 @@ static void test_a_job_comes_back(void **state)
     assert_true(spec->pmi);
     assert_int_equal(spec->input_rank, 0);
     assert_int_equal(spec->credit, 65536);
+    assert_int_equal(spec->parent.root, 1);
+    assert_int_equal(spec->parent.job, 3);
+    assert_int_equal(spec->parent.rank, 2);
     assert_int_equal(spec->run_count, 2);
     assert_memory_equal(spec->runs, two_runs, sizeof two_runs);
     same_list(spec->envp, message.spec.envp);
@@ -267,7 +287,7 @@ static void test_news_of_a_death_come_back(void **state)
 static void test_the_bytes_of_output(void **state)
 {
     (void)state;
-    const uint8_t expected[] = {2, 34, 0, 0, 0, 9, 0, 0, 0, 4, 2, 'h', 'i', 0, 255};
+    const uint8_t expected[] = {3, 34, 0, 0, 0, 9, 0, 0, 0, 4, 2, 'h', 'i', 0, 255};
     struct mu_launch_message message = example(7);
     assert_int_equal(encode(bytes, sizeof bytes, &message), sizeof expected);
     assert_memory_equal(bytes, expected, sizeof expected);
@@ -371,9 +391,9 @@ static void test_head(void **state)
     (void)state;
     struct mu_launch_message message = example(3);
     size_t count = encode(bytes, sizeof bytes, &message);
-    bytes[0] = 1;
-    expect_refusal(count, "version 1 of a launcher's or daemon's message is not 2");
     bytes[0] = 2;
+    expect_refusal(count, "version 2 of a launcher's or daemon's message is not 3");
+    bytes[0] = 3;
     bytes[1] = 200;
     expect_refusal(count, "message type 200");
     expect_refusal(0, "ends inside a field, after 0 bytes");
@@ -426,7 +446,7 @@ static void test_counts_without_bytes(void **state)
 static void test_a_text_without_an_end(void **state)
 {
     (void)state;
-    struct mu_launch_message message = example(13);
+    struct mu_launch_message message = example(EXAMPLES - 1);
     size_t count = encode(bytes, sizeof bytes, &message);
     expect_refusal(count - 1, "a text does not end within the 23 bytes that are left");
     bytes[count - 5] = 0; /* a text that ends early leaves bytes behind */
@@ -537,9 +557,15 @@ static void test_other_rules(void **state)
     expect_rule(&message, "rank 3 of a node is not 0");
     message.told.rank = 0;
     assert_null(mu_launch_error(&message, text));
-    message = example(13);
+    message = example(EXAMPLES - 1);
     message.refused.text = "";
     expect_rule(&message, "length 0 of a refusal is not between 1 and 200");
+    message = example(13);
+    message.spawned.job = 4;
+    expect_rule(&message, "job 4 with a reason why it is none");
+    message = job_message();
+    message.spec.parent = (struct mu_launch_parent){0, 4, 0};
+    expect_rule(&message, "job 4 and rank 0 cannot be the parent in the run of 0");
 }
 
 static void test_looking_up(void **state)

@@ -7,13 +7,14 @@
 
 #include "wire/launch.h"
 
-enum { LAUNCH_TYPES = 14, LAUNCH_RUNS = 12, LAUNCH_PROGRAMS = 4, LAUNCH_LIST = 6 };
+enum { LAUNCH_TYPES = 17, LAUNCH_RUNS = 12, LAUNCH_PROGRAMS = 4, LAUNCH_LIST = 6 };
 
 static const uint8_t launch_types[LAUNCH_TYPES] = {
     MU_LAUNCH_JOB,     MU_LAUNCH_SIGNAL,     MU_LAUNCH_STOP,         MU_LAUNCH_OVER,
     MU_LAUNCH_INPUT,   MU_LAUNCH_CREDIT,     MU_LAUNCH_STARTED,      MU_LAUNCH_ENDED,
     MU_LAUNCH_OUTPUT,  MU_LAUNCH_OUTPUT_END, MU_LAUNCH_INPUT_CREDIT, MU_LAUNCH_TOLD,
-    MU_LAUNCH_REFUSED, MU_LAUNCH_BOUND,
+    MU_LAUNCH_REFUSED, MU_LAUNCH_SPAWN,      MU_LAUNCH_SPAWNED,      MU_LAUNCH_READY,
+    MU_LAUNCH_BOUND,
 };
 
 /* What a message points to. */
@@ -44,6 +45,30 @@ static inline uint32_t random_row(struct random *r, uint32_t ranks, uint32_t lef
     return left == 1 ? ranks : 1 + (uint32_t)random_below(r, ranks - left + 1);
 }
 
+static inline uint32_t random_rank(struct random *r)
+{
+    return (uint32_t)random_between(r, 0, MU_LAUNCH_RANKS_MAX - 1);
+}
+
+static inline void random_programs(struct random *r, struct random_launch *memory,
+                                   struct mu_launch_job *spec)
+{
+    uint32_t first = 0;
+    spec->program_count = 1 + (uint32_t)random_below(r, LAUNCH_PROGRAMS);
+    spec->programs = memory->programs;
+    for (uint32_t i = 0; i < spec->program_count; i++) {
+        uint32_t count = random_row(r, spec->size - first, spec->program_count - i);
+        memory->programs[i] = (struct mu_launch_program){
+            .first = first,
+            .count = count,
+            .directory = random_below(r, 2) == 0 ? "/" : "/srv/some where",
+            .argv = random_list(r, memory, 1),
+            .envp = random_list(r, memory, 0),
+        };
+        first += count;
+    }
+}
+
 static inline struct mu_launch_job random_job(struct random *r, struct random_launch *memory)
 {
     uint32_t size = (uint32_t)random_between(r, LAUNCH_RUNS, MU_LAUNCH_RANKS_MAX), first = 0;
@@ -57,8 +82,6 @@ static inline struct mu_launch_job random_job(struct random *r, struct random_la
         .input_rank = random_below(r, 2) == 0 ? MU_RANK_NONE : (uint32_t)random_below(r, size),
         .run_count = 1 + (uint32_t)random_below(r, LAUNCH_RUNS),
         .runs = memory->runs,
-        .program_count = 1 + (uint32_t)random_below(r, LAUNCH_PROGRAMS),
-        .programs = memory->programs,
         .credit = random_between(r, 0, UINT64_MAX),
     };
     for (uint32_t i = 0; i < spec.run_count; i++) {
@@ -67,25 +90,14 @@ static inline struct mu_launch_job random_job(struct random *r, struct random_la
             (struct mu_launch_run){.slot = random_slot(r), .first = first, .count = count};
         first += count;
     }
-    first = 0;
-    for (uint32_t i = 0; i < spec.program_count; i++) {
-        uint32_t count = random_row(r, size - first, spec.program_count - i);
-        memory->programs[i] = (struct mu_launch_program){
-            .first = first,
-            .count = count,
-            .directory = random_below(r, 2) == 0 ? "/" : "/srv/some where",
-            .argv = random_list(r, memory, 1),
-            .envp = random_list(r, memory, 0),
-        };
-        first += count;
-    }
+    random_programs(r, memory, &spec);
     spec.envp = random_list(r, memory, 0);
+    if (random_below(r, 2) == 0) {
+        spec.parent.root = (uint32_t)random_between(r, 1, UINT32_MAX);
+        spec.parent.job = (uint32_t)random_between(r, 1, UINT32_MAX);
+        spec.parent.rank = random_rank(r);
+    }
     return spec;
-}
-
-static inline uint32_t random_rank(struct random *r)
-{
-    return (uint32_t)random_between(r, 0, MU_LAUNCH_RANKS_MAX - 1);
 }
 
 static inline void random_data(struct random *r, struct mu_launch_message *message,
@@ -138,6 +150,7 @@ static inline struct mu_launch_message random_launch(struct random *r, uint8_t t
         message.stop.grace_ms = (uint32_t)random_between(r, 0, UINT32_MAX);
         break;
     case MU_LAUNCH_OVER:
+    case MU_LAUNCH_READY:
         break;
     case MU_LAUNCH_CREDIT:
     case MU_LAUNCH_INPUT_CREDIT:
@@ -167,6 +180,21 @@ static inline struct mu_launch_message random_launch(struct random *r, uint8_t t
         message.bound.rank = random_rank(r);
         random_text(r, memory->text, 1, MU_LAUNCH_TEXT_MAX);
         message.bound.text = memory->text;
+        break;
+    case MU_LAUNCH_SPAWN:
+        message.spawn.number = (uint32_t)random_between(r, 0, UINT32_MAX);
+        message.spawn.rank = random_rank(r);
+        message.spawn.spec.size = (uint32_t)random_between(r, LAUNCH_PROGRAMS, MU_LAUNCH_RANKS_MAX);
+        random_programs(r, memory, &message.spawn.spec);
+        break;
+    case MU_LAUNCH_SPAWNED:
+        message.spawned.number = (uint32_t)random_between(r, 0, UINT32_MAX);
+        message.spawned.job =
+            random_below(r, 2) == 0 ? 0 : (uint32_t)random_between(r, 1, UINT32_MAX);
+        memory->text[0] = '\0';
+        if (message.spawned.job == 0)
+            random_text(r, memory->text, 1, MU_LAUNCH_TEXT_MAX);
+        message.spawned.text = memory->text;
         break;
     }
     return message;

@@ -94,6 +94,39 @@ static void a_line_waits_for_its_end(void **state)
     lines_close(lines);
 }
 
+static void more_streams_come(void **state)
+{
+    (void)state;
+    struct lines *lines = open_lines(true, false);
+    put(lines, STREAMS - 1, "he", ample, 0);
+    assert_true(lines_more(lines, 3 * STREAMS));
+    put(lines, 3 * STREAMS - 1, "new", ample, 0);
+    expect("");
+    put(lines, STREAMS - 1, "llo\n", ample, 0);
+    expect("[3] hello\n");
+    lines_end(lines, 3 * STREAMS - 1);
+    expect("[11] new");
+    lines_close(lines);
+}
+
+static void streams_begin_again_when_nothing_is_left_of_them(void **state)
+{
+    (void)state;
+    struct lines *lines = open_lines(true, false);
+    put(lines, 1, "old\nhalf", ample, 0);
+    assert_false(lines_again(lines, 1, 2)); /* half a line is held back */
+    lines_end(lines, 1);
+    assert_false(lines_again(lines, 1, 2)); /* it shows, without its end */
+    assert_true(lines_again(lines, 2, 2));
+    put(lines, 0, "other\n", ample, 0);
+    assert_true(lines_again(lines, 1, 2));
+    put(lines, 1, "new\nh", ample, 0);
+    expect("[1] old\n[1] half\n[0] other\n[1] new\n"); /* it has not ended: the rest waits */
+    lines_end(lines, 1);
+    expect("[1] h");
+    lines_close(lines);
+}
+
 static void what_has_no_newline_at_the_end_is_not_glued(void **state)
 {
     (void)state;
@@ -384,6 +417,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_line_waits_for_its_end, tear_down),
+        cmocka_unit_test_teardown(more_streams_come, tear_down),
+        cmocka_unit_test_teardown(streams_begin_again_when_nothing_is_left_of_them, tear_down),
         cmocka_unit_test_teardown(what_has_no_newline_at_the_end_is_not_glued, tear_down),
         cmocka_unit_test_teardown(empty_lines_stay, tear_down),
         cmocka_unit_test_teardown(each_line_has_its_tag, tear_down),
