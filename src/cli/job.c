@@ -148,10 +148,11 @@ static bool make_runs(struct job *job, const struct job_config *config)
     return true;
 }
 
-static void add_host(struct job *job, mu_slot slot)
+static void add_host(struct job *job, mu_slot slot, bool has_ranks)
 {
     job->host_at[slot] = job->host_count;
-    job->hosts[job->host_count++] = (struct job_host){.job = job, .slot = slot};
+    job->hosts[job->host_count++] =
+        (struct job_host){.job = job, .slot = slot, .has_ranks = has_ranks};
 }
 
 static void make_hosts(struct job *job, const bool *also)
@@ -163,13 +164,13 @@ static void make_hosts(struct job *job, const bool *also)
         const struct mu_launch_run *run = &job->runs[i];
         assert(run->slot < nodes && run->first + run->count <= job->size);
         if (job->host_at[run->slot] == JOB_NO_HOST)
-            add_host(job, run->slot);
+            add_host(job, run->slot, true);
         for (uint32_t k = 0; k < run->count; k++)
             job->ranks[run->first + k].node = run->slot;
     }
     for (uint32_t i = 0; also != NULL && i < nodes; i++)
         if (also[i] && job->host_at[i] == JOB_NO_HOST)
-            add_host(job, i);
+            add_host(job, i, false);
     uint64_t credit = CREDIT_SUM / job->host_count;
     job->credit = credit > CREDIT_MAX ? CREDIT_MAX : credit < CREDIT_MIN ? CREDIT_MIN : credit;
     job->left = job->waiting = job->size;
@@ -285,7 +286,7 @@ bool job_extend(struct job *job, mu_slot node, char text[MACHINE_TEXT_MAX])
 {
     if (job->host_at[node] != JOB_NO_HOST)
         return true;
-    add_host(job, node);
+    add_host(job, node, false);
     if (!dial(job_host_of(job, node), text)) {
         job->host_at[node] = JOB_NO_HOST;
         job->host_count--;
@@ -358,15 +359,22 @@ mu_slot job_node_of(const struct job *job, uint32_t rank)
 
 bool job_has_begun(const struct job *job)
 {
+    if (job->waiting > 0)
+        return false;
     for (uint32_t i = 0; i < job->host_count; i++) {
         const struct job_host *host = &job->hosts[i];
-        bool has_ranks = false;
-        for (uint32_t k = 0; k < job->run_count; k++)
-            has_ranks = has_ranks || job->runs[k].slot == host->slot;
-        if (!has_ranks && !host->ready && !host->lost && !host->refused)
+        if (!host->has_ranks && !host->ready && !host->lost && !host->refused)
             return false;
     }
-    return job->waiting == 0;
+    return true;
+}
+
+bool job_turned_away(const struct job *job, mu_slot node)
+{
+    if (job->host_at[node] == JOB_NO_HOST)
+        return false;
+    const struct job_host *host = &job->hosts[job->host_at[node]];
+    return host->lost || host->refused;
 }
 
 bool job_hosts(const struct job *job, mu_slot node)

@@ -111,6 +111,9 @@ void job_finish(struct job *job);
 bool job_extend(struct job *job, mu_slot node, char text[MACHINE_TEXT_MAX]);
 bool job_has_begun(const struct job *job);
 
+/* Its daemon has not taken the job, or the connection to it is lost. */
+bool job_turned_away(const struct job *job, mu_slot node);
+
 /* To the hook 'spawn': the number of the new job; or 0, and why not. */
 void job_answer(struct job *job, mu_slot node, uint32_t number, uint32_t made, const char *text);
 

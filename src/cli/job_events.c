@@ -126,7 +126,7 @@ static void refuse(struct job_host *host, const char *text)
 {
     struct job *job = host->job;
     host->refused = true;
-    if (job->hooks.refused != NULL)
+    if (job->hooks.refused != NULL && host->has_ranks) /* else the job does without it */
         job->hooks.refused(job->hooks.owner, host->slot, text);
     struct mu_evidence evidence = {.verdict = MU_VERDICT_DEAD,
                                    .cause = MU_CAUSE_EXIT,

@@ -15,6 +15,7 @@ struct job_host {
     bool lost;
     bool left; /* with a goodbye */
     bool refused;
+    bool has_ranks;
     bool ready;    /* READY came; with ranks there, these tell */
     uint64_t owed; /* credit that was not given back yet */
 };

@@ -72,6 +72,18 @@ void run_credit(struct run *run, uint32_t source, uint64_t bytes)
 
 /* ---- beginning ---- */
 
+/* Does it live, and have all jobs of the run, or none that it would not have? */
+static bool is_usable(const struct run *run, mu_slot node)
+{
+    if (!machine_alive(run->machine, node) || run->nodes_declared[node] || run->nodes_said[node] ||
+        job_turned_away(run->job, node))
+        return false;
+    for (const struct run_child *child = run->children; child != NULL; child = child->next)
+        if (child->job != NULL && job_turned_away(child->job, node))
+            return false;
+    return true;
+}
+
 /* Over the nodes that live now, in blocks. */
 static bool place(struct run_child *child)
 {
@@ -83,8 +95,7 @@ static bool place(struct run_child *child)
     if (slots == NULL || child->runs == NULL)
         abort();
     for (mu_slot node = 0; node < nodes; node++)
-        if (machine_alive(run->machine, node) && !run->nodes_declared[node] &&
-            !run->nodes_said[node])
+        if (is_usable(run, node))
             slots[living++] = node;
     child->run_count = living > 0 ? map_blocks(child->size, living, child->runs) : 0;
     for (uint32_t i = 0; i < child->run_count; i++)
@@ -158,7 +169,8 @@ static bool is_done(const struct run_child *child)
     const struct run *run = child->run;
     if (child->job == NULL)
         return child->state == CHILD_FAILED;
-    if (!child->idle)
+    bool unanswered = child->state == CHILD_STARTING && !run->stopping;
+    if (!child->idle || unanswered)
         return false;
     return run->output_given_up ||
            (run_deaths_settled(child->deaths) &&

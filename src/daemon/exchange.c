@@ -123,8 +123,10 @@ void mu_exchanges_job_over(struct mu_exchanges *exchanges, uint32_t job)
     mu_exchanges_free_job(over);
     exchanges->past[exchanges->past_next++ % MU_EXCHANGES_PAST] = job;
     mu_questions_drop(exchanges, job, false);
+    /* Of several jobs as one, which nobody will make here any more. */
+    bool no_joint = exchanges->jobs == NULL;
     for (struct mu_early **early = &exchanges->early; *early != NULL;)
-        if ((*early)->job == job)
+        if ((*early)->job == job || (no_joint && (*early)->job >> 31 != 0))
             drop_early(exchanges, early);
         else
             early = &(*early)->next;

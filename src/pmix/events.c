@@ -80,12 +80,9 @@ static void add_target(struct notice *notice, const struct mu_space *space)
     PMIX_LOAD_PROCID(target, space->name, PMIX_RANK_WILDCARD);
 }
 
-static void find_targets(const struct mu_pmix *pmix, struct notice *notice,
-                         const struct mu_space *space)
+static void add_job_and_linked(const struct mu_pmix *pmix, struct notice *notice,
+                               const struct mu_space *space)
 {
-    notice->targets = calloc(1 + (size_t)space->linked_count, sizeof *notice->targets);
-    if (notice->targets == NULL)
-        abort();
     add_target(notice, space);
     for (uint32_t i = 0; i < space->linked_count; i++) {
         const struct mu_space *linked = mu_space_find(pmix, space->linked[i]);
@@ -95,14 +92,14 @@ static void find_targets(const struct mu_pmix *pmix, struct notice *notice,
 }
 
 static struct notice *make_notice(const struct mu_pmix *pmix, const struct mu_space *space,
-                                  const struct mu_local_event *event, uint32_t rank)
+                                  const struct mu_local_event *event, uint32_t rank,
+                                  size_t targets_max)
 {
     struct notice *notice = calloc(1, sizeof *notice);
     char text[MU_EVIDENCE_TEXT_MAX];
     bool yes = true;
-    if (notice == NULL)
+    if (notice == NULL || (notice->targets = calloc(targets_max, sizeof *notice->targets)) == NULL)
         abort(); /* somebody would stay untold */
-    find_targets(pmix, notice, space);
     PMIX_LOAD_PROCID(&notice->source, space->name, rank);
     mu_evidence_text(&event->evidence, text, sizeof text);
     add(notice, PMIX_EVENT_NON_DEFAULT, &yes, PMIX_BOOL);
@@ -129,7 +126,9 @@ static void on_notified(pmix_status_t status, void *data);
  * spread. */
 static void notify(struct notice *notice)
 {
-    if (!notice->some && notice->target_count > 1)
+    bool one = notice->target_count == 1 &&
+               PMIX_CHECK_NSPACE(notice->targets[0].nspace, notice->source.nspace);
+    if (!notice->some && !one)
         add_targets(notice, notice->targets, notice->target_count);
     mu_pmix_gives();
     pmix_data_range_t range = notice->some ? PMIX_RANGE_CUSTOM : PMIX_RANGE_NAMESPACE;
@@ -196,7 +195,9 @@ static void tell_process(struct mu_pmix *pmix, const struct mu_local_event *even
     struct mu_space *space = note_process(pmix, event);
     if (space == NULL || event->evidence.verdict == MU_VERDICT_LEFT)
         return;
-    struct notice *notice = make_notice(pmix, space, event, event->rank);
+    struct notice *notice =
+        make_notice(pmix, space, event, event->rank, 1 + (size_t)space->linked_count);
+    add_job_and_linked(pmix, notice, space);
     int exit_code = mu_exit_kind_shell_code(&event->evidence.how);
     add_codes(notice, &event->evidence);
     add(notice, PMIX_EVENT_AFFECTED_PROC, &notice->source, PMIX_PROC);
@@ -213,15 +214,32 @@ static uint32_t first_rank_on(const struct mu_space *space, mu_slot node)
     return MU_RANK_NONE;
 }
 
-/* To the jobs that have processes there; what became of these follows, one by one. */
+/* This job, or one that it is linked with, if that has processes there; else NULL. */
+static const struct mu_space *concerned(const struct mu_pmix *pmix, const struct mu_space *space,
+                                        mu_slot node)
+{
+    if (first_rank_on(space, node) != MU_RANK_NONE)
+        return space;
+    for (uint32_t i = 0; i < space->linked_count; i++) {
+        const struct mu_space *linked = mu_space_find(pmix, space->linked[i]);
+        if (linked != NULL && first_rank_on(linked, node) != MU_RANK_NONE)
+            return linked;
+    }
+    return NULL;
+}
+
+/* To the jobs that have processes there, and to those that are linked with these, each once; what
+ * became of the processes follows, one by one. */
 static void tell_node(struct mu_pmix *pmix, const struct mu_local_event *event)
 {
     pmix->dead[event->node] = true;
     for (struct mu_space *space = pmix->spaces; space != NULL; space = space->next) {
-        uint32_t rank = first_rank_on(space, event->node);
-        if (rank == MU_RANK_NONE)
+        const struct mu_space *there = concerned(pmix, space, event->node);
+        if (there == NULL)
             continue;
-        struct notice *notice = make_notice(pmix, space, event, rank);
+        struct notice *notice =
+            make_notice(pmix, there, event, first_rank_on(there, event->node), 1);
+        add_target(notice, space);
         notice->codes[notice->code_count++] = PMIX_EVENT_NODE_DOWN;
         notify(notice);
     }

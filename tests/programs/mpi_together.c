@@ -70,6 +70,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (argc > 1 && strcmp(argv[1], "abort") == 0) {
+        MPI_Barrier(MPI_COMM_WORLD); /* nobody is in MPI_Init any more, and fails there first */
         if (rank == size - 1)
             MPI_Abort(MPI_COMM_WORLD, 7);
         for (;;)
