@@ -1,5 +1,6 @@
 #!/bin/bash
-# What 'make demo' shows works, with less to compute; and when it is interrupted, nothing is left of it.
+# What 'make demo' shows works, with enough to compute for the long timeouts of tests; and when it is interrupted,
+# nothing is left of it.
 # timeout: 180
 set -u
 folder=$(mktemp -d) || exit 1
@@ -15,7 +16,7 @@ fail() {
     exit 1
 }
 
-TMPDIR=$folder/ STEPS=16 "$MUSTER_SOURCE/tools/demo" >"$folder/out" 2>&1 || fail "the demo exits with $?"
+TMPDIR=$folder/ STEPS=64 "$MUSTER_SOURCE/tools/demo" >"$folder/out" 2>&1 || fail "the demo exits with $?"
 [[ $(tail -n 1 "$folder/out") == "Everybody was told, and the work is done."* ]] || fail "not its last line"
 grep -q '^All 124 slices are there, .*  pi = 3\.141592653590, error' "$folder/out" || fail "no pi"
 [ "$(grep -c 'knows it after, ms' "$folder/out")" = 4 ] || fail "there are not four tables"
