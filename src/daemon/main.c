@@ -144,6 +144,13 @@ static bool is_loopback(struct in_addr address)
     return ntohl(address.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
 }
 
+/* Nothing is left to do that somebody waits for.  What sanitizers do at the end takes long, and
+ * partly spins, in the way of daemons that are still at work. */
+static void come_last(void)
+{
+    sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){.sched_priority = 0});
+}
+
 /* Programs of different nodes on one host tell each other apart by their host's name.  Elsewhere
  * the host has a name already. */
 static void take_name(const char *name, struct in_addr listen)
@@ -203,5 +210,6 @@ int main(int argc, char **argv)
         return fail(text);
     int code = mu_daemon_run(daemon);
     free(addresses);
+    come_last();
     return code;
 }
