@@ -97,6 +97,8 @@ static bool start(struct launch *launch)
         .program_count = 1,
         .programs = &program,
         .envp = (const char *const *)environ,
+        .binding = MU_LAUNCH_PART,
+        .one_host = true,
         .hooks = {.owner = launch, .ended = on_ended, .idle = on_idle},
     };
     launch->is_idle = false;

@@ -150,6 +150,8 @@ bool bench_machine_start(struct bench_machine *bench, const char *client, uint32
         .program_count = 1,
         .programs = &program,
         .envp = (const char *const *)environ,
+        .binding = MU_LAUNCH_PART,
+        .one_host = true,
         .hooks = {.owner = bench,
                   .ended = on_ended,
                   .told = on_told,

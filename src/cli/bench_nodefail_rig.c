@@ -104,6 +104,8 @@ static bool start_readers(struct nodefail_rig *rig)
         .program_count = 1,
         .programs = &program,
         .envp = (const char *const *)environ,
+        .binding = MU_LAUNCH_PART,
+        .one_host = true,
         .hooks = {.owner = rig, .ended = on_ended, .output = on_output, .refused = on_refused},
     };
     rig->job = job_start(&config, text);

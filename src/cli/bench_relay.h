@@ -42,9 +42,9 @@ int bench_relays_start(struct bench_relays *relays, uint32_t nodes, int page_fd)
 /* Ends and reaps them. */
 void bench_relays_stop(struct bench_relays *relays);
 
-/* From now on they have the priority that daemons have, or that of ordinary processes.  Returns 0;
- * or -1 with errno, EPERM where it is not permitted: then none is other than before, because what
- * the first may, all may. */
+/* From now on they have the priority and the processors that daemons have, or are as ordinary
+ * processes.  Returns 0; or -1 with errno, EPERM where it is not permitted: then none is other than
+ * before, because what the first may, all may. */
 int bench_relays_set_realtime(const struct bench_relays *relays, bool is_realtime);
 
 /* The next message enters at this node.  Returns 0, or -1 with errno. */

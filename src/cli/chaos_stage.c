@@ -73,6 +73,8 @@ static bool start_processes(struct chaos_stage *stage, const struct chaos_stage_
         .program_count = 1,
         .programs = &program,
         .envp = (const char *const *)environ,
+        .binding = MU_LAUNCH_PART,
+        .one_host = true,
         .hooks = {.owner = stage, .ended = on_ended, .refused = on_refused},
     };
     stage->job = job_start(&job, text);

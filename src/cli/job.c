@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "cli/job.h"
 
 #include "cli/job_parts.h"
@@ -5,6 +6,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +150,19 @@ static bool make_runs(struct job *job, const struct job_config *config)
     return true;
 }
 
+/* Bound to parts of the host, processes that are not spread evenly would leave cores idle. */
+static uint8_t choose_binding(const struct job *job, const struct job_config *config)
+{
+    cpu_set_t allowed; /* the daemons' too: they are our children */
+    uint32_t nodes = machine_nodes(job->machine);
+    if (config->binding != MU_LAUNCH_PART)
+        return config->binding;
+    bool is_even = config->one_host && nodes > 1 &&
+                   sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
+                   map_is_even(job->runs, job->run_count, nodes, (uint32_t)CPU_COUNT(&allowed));
+    return is_even ? MU_LAUNCH_PART : MU_LAUNCH_UNBOUND;
+}
+
 static void add_host(struct job *job, mu_slot slot, bool has_ranks)
 {
     job->host_at[slot] = job->host_count;
@@ -204,7 +219,7 @@ static bool write_orders(struct job *job, const struct job_config *config,
         .job = job->number,
         .spec = {.size = job->size,
                  .ignore_sigpipe = config->ignore_sigpipe,
-                 .binding = config->binding,
+                 .binding = job->binding,
                  .one_host = config->one_host,
                  .report_bindings = config->report_bindings,
                  .pmi = config->pmi,
@@ -275,6 +290,7 @@ struct job *job_start(const struct job_config *config, char text[MACHINE_TEXT_MA
         return NULL;
     }
     make_hosts(job, config->also);
+    job->binding = choose_binding(job, config);
     job->number = machine_next_job(job->machine);
     if (write_orders(job, config, text) && dial_hosts(job, text))
         return job;
@@ -326,6 +342,11 @@ void job_free(struct job *job)
 }
 
 /* ---- what it knows ---- */
+
+uint8_t job_binding(const struct job *job)
+{
+    return job->binding;
+}
 
 uint32_t job_number(const struct job *job)
 {

@@ -85,7 +85,9 @@ struct job_config {
     bool lose_declared;
     bool input; /* rank 0 reads what job_input() is given; else /dev/null */
     bool ignore_sigpipe;
-    uint8_t binding;      /* enum mu_launch_binding */
+    /* enum mu_launch_binding.  With MU_LAUNCH_PART processes are not bound where one part would
+     * have more of them than another, or none. */
+    uint8_t binding;
     bool one_host;        /* all nodes are on one host, and share its cores */
     bool report_bindings; /* the hook 'bound' comes */
     bool pmi;             /* processes are to find each other by PMI-1 */
@@ -137,6 +139,7 @@ size_t job_queued(const struct job *job);
 enum job_state { JOB_WAITING, JOB_RUNNING, JOB_ENDED };
 
 uint32_t job_number(const struct job *job);
+uint8_t job_binding(const struct job *job);     /* enum mu_launch_binding, as it came out */
 uint32_t job_size(const struct job *job);       /* ranks */
 uint32_t job_left(const struct job *job);       /* ranks that have not ended */
 uint32_t job_node_count(const struct job *job); /* nodes that host ranks of it, also lost ones */

@@ -44,6 +44,7 @@ struct job {
     uint32_t left;    /* ranks that have not ended */
     uint32_t waiting; /* of these, not started */
     uint32_t streams_left;
+    uint8_t binding; /* enum mu_launch_binding */
     bool lose_declared;
     bool connected, stopped, idle;
     bool begun;        /* and said so */

@@ -78,6 +78,24 @@ void map_widen(uint32_t ranks, uint32_t *slots, const uint32_t *most, uint32_t n
     }
 }
 
+bool map_is_even(const struct mu_launch_run *runs, uint32_t run_count, uint32_t nodes,
+                 uint32_t processors)
+{
+    uint64_t ranks = 0;
+    for (uint32_t i = 0; i < run_count; i++)
+        ranks += runs[i].count;
+    for (mu_slot slot = 0; slot < nodes; slot++) {
+        struct mu_launch_part part = mu_launch_part(slot, nodes, processors);
+        uint64_t here = 0, most = (ranks * part.count + processors - 1) / processors;
+        for (uint32_t i = 0; i < run_count; i++)
+            if (mu_launch_part(runs[i].slot, nodes, processors).first == part.first)
+                here += runs[i].count;
+        if (here > most)
+            return false;
+    }
+    return ranks >= processors;
+}
+
 const char *map_ranks_text(uint32_t first, uint32_t count, char text[MAP_RANKS_TEXT_MAX])
 {
     assert(count > 0);

@@ -25,6 +25,11 @@ uint32_t map_by_node(uint32_t ranks, const uint32_t *slots, uint32_t nodes,
  * there are as many.  All together have room for them. */
 void map_widen(uint32_t ranks, uint32_t *slots, const uint32_t *most, uint32_t nodes);
 
+/* Of so many processors, does no node's part (wire/launch.h) have more ranks for each than others
+ * have, and is there a rank for each? */
+bool map_is_even(const struct mu_launch_run *runs, uint32_t run_count, uint32_t nodes,
+                 uint32_t processors);
+
 /* Ranks as people write them: "4", "4-7". */
 enum { MAP_RANKS_TEXT_MAX = 24 };
 const char *map_ranks_text(uint32_t first, uint32_t count, char text[MAP_RANKS_TEXT_MAX]);

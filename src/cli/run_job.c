@@ -241,7 +241,7 @@ static void on_started(void *owner, uint32_t rank, uint32_t pid)
     if (run->options.verbose)
         run_output_say(run->output, "muster: process %u on node %u: pid %u\n", rank,
                        job_node_of(run->job, rank), pid);
-    if (run->options.report_bindings && run->options.place.binding == MU_LAUNCH_UNBOUND)
+    if (run->options.report_bindings && job_binding(run->job) == MU_LAUNCH_UNBOUND)
         say_bound(run, rank, "not bound");
 }
 

@@ -43,6 +43,9 @@ static const char about[] =
     "With more processes than cores the job is refused; core:overload-allowed begins with the "
     "first\n"
     "core again.  Where slots are oversubscribed, processes are not bound, and that is said.\n"
+    "Without --bind-to, nodes on this host have a part of its cores each, as hosts would have, "
+    "where\n"
+    "processes are spread evenly over the parts; --bind-to none lets them run anywhere.\n"
     "\n"
     "A process that does not end with exit code 0 has failed, and so has a node that is lost.  "
     "What\n"
@@ -229,6 +232,8 @@ static void read_place(const struct command *command, struct run_options *option
     if (bind_to != NULL && !run_place_bind_to(place, bind_to))
         args_fail(command, "--bind-to is '%s', but must be none, core or core:overload-allowed",
                   bind_to);
+    if (bind_to == NULL && options->hosts.count == 0)
+        place->binding = MU_LAUNCH_PART;
     place->oversubscribe |= oversubscribe;
 }
 
@@ -256,7 +261,7 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
         {"oversubscribe", ARG_FLAG, &oversubscribe, 0, 0, NULL,
          "more processes than slots are fine, up to max_slots"},
         {"bind-to", ARG_TEXT, &bind_to, 0, 0, "none|core",
-         "give each process a core of its own, see above (none)"},
+         "give each process a core of its own, see above (that of its node, on this host)"},
         {"report-bindings", ARG_FLAG, &options->report_bindings, 0, 0, NULL,
          "say on standard error which process is bound to what"},
         {"no-pmi", ARG_FLAG, &options->no_pmi, 0, 0, NULL,

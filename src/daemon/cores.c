@@ -92,6 +92,35 @@ void mu_cores_free(struct mu_cores *cores)
 
 /* ---- who gets which ---- */
 
+bool mu_cores_has(const struct mu_spawn_cpus *cpus, uint32_t cpu)
+{
+    return (cpus->words[cpu / MU_SPAWN_WORD_BITS] >> cpu % MU_SPAWN_WORD_BITS & 1) != 0;
+}
+
+uint32_t mu_cores_count(const struct mu_spawn_cpus *cpus)
+{
+    uint32_t count = 0;
+    for (uint32_t cpu = 0; cpu < MU_SPAWN_CPUS_MAX; cpu++)
+        count += mu_cores_has(cpus, cpu);
+    return count;
+}
+
+uint32_t mu_cores_part(const struct mu_spawn_cpus *allowed, mu_slot slot, uint32_t nodes,
+                       struct mu_spawn_cpus *part)
+{
+    struct mu_launch_part row = mu_launch_part(slot, nodes, mu_cores_count(allowed));
+    uint32_t at = 0;
+    memset(part, 0, sizeof *part);
+    for (uint32_t cpu = 0; cpu < MU_SPAWN_CPUS_MAX; cpu++) {
+        if (!mu_cores_has(allowed, cpu))
+            continue;
+        if (at >= row.first && at < row.first + row.count)
+            part->words[cpu / MU_SPAWN_WORD_BITS] |= 1ul << cpu % MU_SPAWN_WORD_BITS;
+        at++;
+    }
+    return row.count;
+}
+
 /* Ranks of slots from 'low' to before 'high'. */
 static uint32_t ranks_at(const struct mu_launch_job *spec, mu_slot low, mu_slot high)
 {

@@ -1,7 +1,8 @@
 /* The cores of this host, and which of them a process of a job is bound to.
  *
  * A core is bound to as a whole, with all its hardware threads.  Usable is what this daemon itself
- * may run on: what a cpuset, a container or taskset(1) keeps from it is left alone. */
+ * might run on when it began: what a cpuset, a container or taskset(1) keeps from it is left alone.
+ */
 #ifndef MU_DAEMON_CORES_H
 #define MU_DAEMON_CORES_H
 
@@ -22,7 +23,7 @@ struct mu_cores {
 };
 
 /* Asks hwloc, which takes some milliseconds.  NULL, or why nothing is known. */
-const char *mu_cores_read(struct mu_cores *cores);
+const char *mu_cores_read(struct mu_cores *cores, const struct mu_spawn_cpus *allowed);
 void mu_cores_free(struct mu_cores *cores);
 
 /* Cores with a usable thread. */
@@ -34,6 +35,16 @@ void mu_cores_mask(const struct mu_cores *cores, uint32_t index, struct mu_spawn
 /* "core 1: [./B]": a package in brackets, its cores between slashes, a character for each thread.
  * Without the picture where it does not fit. */
 void mu_cores_text(const struct mu_cores *cores, uint32_t index, char *text, size_t room);
+
+/* What this thread may run on, with every cpuset in it.  False: the kernel does not say. */
+bool mu_cores_allowed(struct mu_spawn_cpus *allowed);
+
+bool mu_cores_has(const struct mu_spawn_cpus *cpus, uint32_t cpu); /* below MU_SPAWN_CPUS_MAX */
+uint32_t mu_cores_count(const struct mu_spawn_cpus *cpus);
+
+/* A node's part of these (wire/launch.h).  Returns how many it has. */
+uint32_t mu_cores_part(const struct mu_spawn_cpus *allowed, mu_slot slot, uint32_t nodes,
+                       struct mu_spawn_cpus *part);
 
 /* How many processes of the job share the cores that 'self' has, and how many of these come before
  * its own: with all nodes on one host, those of lower slots. */

@@ -4,19 +4,19 @@
 
 #include <hwloc.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What this thread may run on, which has every cpuset in it. */
-static bool read_allowed(struct mu_spawn_cpus *allowed)
+bool mu_cores_allowed(struct mu_spawn_cpus *allowed)
 {
+    memset(allowed, 0, sizeof *allowed); /* the kernel fills as much as it is built for */
     return syscall(SYS_sched_getaffinity, 0, sizeof *allowed, allowed) > 0;
 }
 
 static bool is_allowed(const struct mu_spawn_cpus *allowed, uint32_t cpu)
 {
-    return cpu < MU_SPAWN_CPUS_MAX &&
-           (allowed->words[cpu / MU_SPAWN_WORD_BITS] >> cpu % MU_SPAWN_WORD_BITS & 1) != 0;
+    return cpu < MU_SPAWN_CPUS_MAX && mu_cores_has(allowed, cpu);
 }
 
 /* Of a machine that does not say so, each thread is a core, and all are one package. */
@@ -57,15 +57,12 @@ static bool load(hwloc_topology_t topology)
            hwloc_topology_load(topology) == 0;
 }
 
-const char *mu_cores_read(struct mu_cores *cores)
+const char *mu_cores_read(struct mu_cores *cores, const struct mu_spawn_cpus *allowed)
 {
-    struct mu_spawn_cpus allowed = {0};
     hwloc_topology_t topology;
-    if (!read_allowed(&allowed))
-        return "the kernel does not say which processors are allowed";
     if (hwloc_topology_init(&topology) != 0)
         return "hwloc does not start";
-    const char *wrong = load(topology) ? copy_threads(cores, topology, &allowed)
+    const char *wrong = load(topology) ? copy_threads(cores, topology, allowed)
                                        : "hwloc cannot read the host's topology";
     hwloc_topology_destroy(topology);
     return wrong;

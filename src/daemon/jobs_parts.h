@@ -104,9 +104,10 @@ struct mu_jobs {
     uint32_t starting; /* of these, with the spawner */
     bool ending;       /* no job is taken any more */
     void (*all_over)(void *owner);
-    uint32_t sweeps;       /* for orphans, since the last job was over */
-    struct mu_pmi1 *pmi1;  /* NULL: no job wanted it */
-    struct mu_cores cores; /* known when the first job wants them */
+    uint32_t sweeps;              /* for orphans, since the last job was over */
+    struct mu_pmi1 *pmi1;         /* NULL: no job wanted it */
+    struct mu_cores cores;        /* known when the first job wants them */
+    struct mu_spawn_cpus allowed; /* what this daemon might run on when it began */
 
     uv_poll_t spawned, ends, streams;
     uv_timer_t told_timer, kill_timer, orphan_timer;

@@ -1,5 +1,6 @@
 /* musterd: one node of a machine.  'muster run' starts it and tells it what to do (orders.h). */
 #define _GNU_SOURCE /* unshare() */
+#include "daemon/cores.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
 #include "daemon/pmix_loader.h"
@@ -15,6 +16,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2, JOURNAL_EVENTS = 4096, JOURNAL_MAX = MU_BOARD_CAPACITY_MAX };
@@ -139,6 +141,19 @@ static void come_first(void)
         mu_tell("cannot have real-time priority: %s", strerror(errno));
 }
 
+/* As if this host were so many: a node on its own cores does not wait for another's, and who talks
+ * to each other most, a daemon and its processes, wakes nobody on another core.  Only this thread,
+ * and those that it makes from now on; processes are bound when they are started (jobs_bind.c). */
+static void keep_to_part(mu_slot slot, uint32_t nodes)
+{
+    struct mu_spawn_cpus allowed, part;
+    if (!mu_cores_allowed(&allowed))
+        return;
+    mu_cores_part(&allowed, slot, nodes, &part);
+    if (syscall(SYS_sched_setaffinity, 0, sizeof part, &part) != 0)
+        mu_warn("cannot keep to a part of this host's processors");
+}
+
 static bool is_loopback(struct in_addr address)
 {
     return ntohl(address.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
@@ -190,11 +205,15 @@ int main(int argc, char **argv)
                                       .answers = STDOUT_FILENO};
     struct mu_daemon *daemon = mu_daemon_open(&config, text);
     uint32_t size = orders.size;
+    mu_slot slot = orders.slot;
+    bool has_part = is_loopback(orders.listen) && size > 1;
     mu_orders_wipe(&orders, &input);
     if (daemon == NULL)
         return fail(text);
     want_descriptors(); /* for us: programs keep the limit that the spawner has seen */
     come_first();
+    if (has_part)
+        keep_to_part(slot, size);
 
     struct sockaddr_in here = mu_daemon_address(daemon);
     char address[INET_ADDRSTRLEN];

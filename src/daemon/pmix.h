@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MU_PMIX_VERSION = 3, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
+enum { MU_PMIX_VERSION = 4, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
 
 struct mu_pmix; /* the module's own */
 
@@ -69,6 +69,7 @@ struct mu_pmix_config {
     uint64_t machine;
     mu_slot self;
     uint32_t size;                         /* nodes */
+    uint32_t processors;                   /* of this host, that its daemons may use */
     const char (*names)[MU_PMIX_NAME_MAX]; /* of all nodes; as long as the module is open */
     const char *folder;                    /* for files; whoever opens removes it */
 };

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "daemon/pmix_loader.h"
 
+#include "daemon/cores.h"
 #include "daemon/log.h"
 #include "daemon/scratch.h"
 
@@ -42,7 +43,8 @@ struct mu_pmix_loader {
     struct mu_scratch scratch;
     char (*names)[MU_PMIX_NAME_MAX];
     bool one_host; /* for all nodes */
-    int bell;      /* an eventfd: the module wants a turn, or the thread has ended; -1: none */
+    uint32_t processors;
+    int bell; /* an eventfd: the module wants a turn, or the thread has ended; -1: none */
     uv_poll_t poll;
     pthread_t thread;
     uint64_t begin_ns;
@@ -91,6 +93,7 @@ static void *load(void *arg)
                                     .machine = loader->config.machine,
                                     .self = loader->config.self,
                                     .size = loader->config.size,
+                                    .processors = loader->processors,
                                     .names = (const char(*)[MU_PMIX_NAME_MAX])loader->names,
                                     .folder = loader->scratch.path};
     config.host.owner = loader;
@@ -412,6 +415,7 @@ void mu_pmix_loader_spawned(struct mu_pmix_loader *loader, uint32_t job, uint32_
 struct mu_pmix_loader *mu_pmix_loader_open(const struct mu_pmix_loader_config *config)
 {
     struct mu_pmix_loader *loader = calloc(1, sizeof *loader);
+    struct mu_spawn_cpus allowed;
     if (loader == NULL)
         return NULL;
     loader->names = calloc(config->size, sizeof *loader->names);
@@ -420,6 +424,7 @@ struct mu_pmix_loader *mu_pmix_loader_open(const struct mu_pmix_loader_config *c
         return NULL;
     }
     loader->config = *config;
+    loader->processors = mu_cores_allowed(&allowed) ? mu_cores_count(&allowed) : UINT32_MAX;
     loader->scratch.fd = loader->bell = -1;
     return loader;
 }

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,12 +276,6 @@ static void free_space(struct mu_space *space)
     free(space);
 }
 
-static uint32_t cores(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : UINT32_MAX;
-}
-
 static uint32_t count_on_host(const struct mu_pmix *pmix)
 {
     uint32_t count = 0;
@@ -307,7 +300,7 @@ static struct mu_space *make_space(const struct mu_pmix *pmix, const struct mu_p
     space->here = calloc(here + (size_t)1, sizeof *space->here);
     space->folder = strdup(job->folder);
     space->on_host = job->on_host;
-    space->crowded = count_on_host(pmix) + job->on_host > cores();
+    space->crowded = count_on_host(pmix) + job->on_host > pmix->config.processors;
     space->parent = job->parent;
     mu_space_name(pmix, job->number, space->name);
     if (space->runs == NULL || space->gone == NULL || space->here == NULL ||

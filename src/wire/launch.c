@@ -115,9 +115,9 @@ static const char *job_error(const struct mu_launch_job *spec, char *text)
         return say(text,
                    "rank %" PRIu32 ", for standard input, is not below the job's size %" PRIu32,
                    spec->input_rank, spec->size);
-    if (spec->binding > MU_LAUNCH_CORES_SHARED)
+    if (spec->binding >= MU_LAUNCH_BINDINGS)
         return say(text, "binding %u is not between 0 and %d", spec->binding,
-                   MU_LAUNCH_CORES_SHARED);
+                   MU_LAUNCH_BINDINGS - 1);
     const char *error = runs_error(spec, text);
     if (error == NULL)
         error = parent_error(&spec->parent, text);
@@ -671,4 +671,12 @@ const struct mu_launch_program *mu_launch_program_of(const struct mu_launch_job 
         if (rank - spec->programs[i].first < spec->programs[i].count)
             return &spec->programs[i];
     return NULL;
+}
+
+struct mu_launch_part mu_launch_part(mu_slot slot, uint32_t nodes, uint32_t processors)
+{
+    assert(slot < nodes && processors > 0);
+    uint32_t first = (uint32_t)((uint64_t)slot * processors / nodes);
+    uint32_t end = (uint32_t)(((uint64_t)slot + 1) * processors / nodes);
+    return (struct mu_launch_part){.first = first, .count = end > first ? end - first : 1};
 }

@@ -45,12 +45,22 @@ enum mu_launch_type {
     MU_LAUNCH_READY,        /* the job has begun here, where no process of it is */
 };
 
-/* Each process on a core of its own, or wherever the kernel likes. */
+/* Each process on a core of its own, on those of its node, or wherever the kernel likes. */
 enum mu_launch_binding {
     MU_LAUNCH_UNBOUND,
     MU_LAUNCH_CORES,        /* a job with more processes than cores is refused */
     MU_LAUNCH_CORES_SHARED, /* then cores are dealt out again from the first */
+    MU_LAUNCH_PART,         /* the node's part of the host, as mu_launch_part() has it */
+    MU_LAUNCH_BINDINGS,     /* how many there are */
 };
+
+/* Where all nodes are on one host each has a part of its processors, as if it were a host of its
+ * own: a row of them, counted among those that the daemon may run on.  Where there are more nodes
+ * than processors, several nodes have the same one. */
+struct mu_launch_part {
+    uint32_t first, count;
+};
+struct mu_launch_part mu_launch_part(mu_slot slot, uint32_t nodes, uint32_t processors);
 
 /* A row of ranks on one node. */
 struct mu_launch_run {

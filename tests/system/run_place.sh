@@ -58,6 +58,18 @@ run_on_one --nodes 3 --bind-to core:overload-allowed --report-bindings true </de
 expect 0 "cores that are shared"
 [ "$(grep -c 'is bound to core' err)" -eq 3 ] || complain "not all are bound"
 
+# Without --bind-to nodes of this host have parts of it, where processes are spread evenly.
+run_on_one --nodes 3 --report-bindings grep -o 'Cpus_allowed_list:.*' /proc/self/status </dev/null
+expect 0 "parts of the host"
+[ "$(cut -f 2 out | sort -u)" = "$only" ] || complain "the processes are not where they are to be"
+[ "$(grep -c "is bound to its node's part of the host: 1 processor$" err)" -eq 3 ] || complain "not all have their node's part"
+run_on_one --nodes 3 --bind-to none --report-bindings true </dev/null
+expect 0 "--bind-to none"
+[ "$(grep -c 'is not bound' err)" -eq 3 ] || complain "some are bound"
+run --nodes $(($(nproc) + 1)) -n 1 --report-bindings true </dev/null
+expect 0 "fewer processes than processors"
+[ "$(nproc)" -eq 1 ] || says "is not bound"
+
 # SIGPIPE ends a writer, unless it is to survive others.
 ignored='grep -q "^SigIgn:.*1...$" /proc/self/status && echo yes || echo no'
 for words in "no" "yes --on-failure continue" "yes --sigpipe ignore" "no --on-failure continue --sigpipe default"; do

@@ -102,6 +102,38 @@ static void nodes_of_one_host_share_its_cores(void **state)
     }
 }
 
+/* ---- parts ---- */
+
+static unsigned long part_of(unsigned long allowed, mu_slot slot, uint32_t nodes)
+{
+    const struct mu_spawn_cpus all = {{allowed}};
+    struct mu_spawn_cpus part;
+    uint32_t count = mu_cores_part(&all, slot, nodes, &part);
+    assert_int_equal(mu_cores_count(&part), count);
+    for (size_t i = 1; i < sizeof part.words / sizeof part.words[0]; i++)
+        assert_int_equal(part.words[i], 0);
+    return part.words[0];
+}
+
+static void nodes_of_one_host_share_its_processors(void **state)
+{
+    (void)state;
+    assert_int_equal(part_of(0xff, 0, 1), 0xff);
+    assert_int_equal(part_of(0xff, 0, 2), 0x0f);
+    assert_int_equal(part_of(0xff, 1, 2), 0xf0);
+    assert_int_equal(part_of(0xff, 0, 3), 0x03); /* 2, 3 and 3 of 8 */
+    assert_int_equal(part_of(0xff, 1, 3), 0x1c);
+    assert_int_equal(part_of(0xff, 2, 3), 0xe0);
+    assert_int_equal(part_of(0x03, 0, 4), 0x01); /* two nodes on each of two */
+    assert_int_equal(part_of(0x03, 1, 4), 0x01);
+    assert_int_equal(part_of(0x03, 2, 4), 0x02);
+    assert_int_equal(part_of(0x03, 3, 4), 0x02);
+    assert_int_equal(part_of(0xa4, 0, 3), 0x04); /* what is not allowed is not counted */
+    assert_int_equal(part_of(0xa4, 1, 3), 0x20);
+    assert_int_equal(part_of(0xa4, 2, 3), 0x80);
+    assert_int_equal(part_of(0x10, 63, 64), 0x10);
+}
+
 /* ---- this host ---- */
 
 /* Every processor that we may use is in exactly one core; narrowed down to one, one core is left.
@@ -110,12 +142,14 @@ static void this_host_is_what_the_kernel_says(void **state)
 {
     (void)state;
     struct mu_cores cores = {0};
-    struct mu_spawn_cpus cpus;
+    struct mu_spawn_cpus cpus, usable;
     cpu_set_t allowed, one;
     uint32_t threads = 0;
     int first = 0;
     assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
-    assert_null(mu_cores_read(&cores));
+    assert_true(mu_cores_allowed(&usable));
+    assert_int_equal(mu_cores_count(&usable), CPU_COUNT(&allowed));
+    assert_null(mu_cores_read(&cores, &usable));
     for (uint32_t i = 0; i < mu_cores_usable(&cores); i++) {
         mu_cores_mask(&cores, i, &cpus);
         for (size_t word = 0; word < sizeof cpus.words / sizeof cpus.words[0]; word++)
@@ -129,7 +163,9 @@ static void this_host_is_what_the_kernel_says(void **state)
     CPU_ZERO(&one);
     CPU_SET(first, &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    assert_null(mu_cores_read(&cores));
+    assert_true(mu_cores_allowed(&usable));
+    assert_memory_equal(&usable, &one, sizeof one);
+    assert_null(mu_cores_read(&cores, &usable));
     assert_int_equal(mu_cores_usable(&cores), 1);
     mu_cores_mask(&cores, 0, &cpus);
     assert_memory_equal(&cpus, &one, sizeof one);
@@ -145,6 +181,7 @@ int main(void)
         cmocka_unit_test(a_picture_that_does_not_fit_is_left_out),
         cmocka_unit_test(the_last_processor_has_its_bit),
         cmocka_unit_test(nodes_of_one_host_share_its_cores),
+        cmocka_unit_test(nodes_of_one_host_share_its_processors),
         cmocka_unit_test(this_host_is_what_the_kernel_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -737,26 +737,41 @@ static void test_refusals(void **state)
 }
 
 /* The only core that we may use is that of the one process; a second one is too much. */
+/* A daemon that may run on one processor only, which it was told before it began. */
+static cpu_set_t wide;
+static int narrow_cpu;
+
+static int begin_narrow(void **state)
+{
+    cpu_set_t narrow;
+    narrow_cpu = sched_getcpu();
+    CPU_ZERO(&narrow);
+    CPU_SET(narrow_cpu, &narrow);
+    assert_int_equal(sched_getaffinity(0, sizeof wide, &wide), 0);
+    assert_int_equal(sched_setaffinity(0, sizeof narrow, &narrow), 0);
+    return fake_begin(state);
+}
+
+static int end_narrow(void **state)
+{
+    assert_int_equal(sched_setaffinity(0, sizeof wide, &wide), 0);
+    return fake_end(state);
+}
+
 static void test_a_core_for_each(void **state)
 {
     (void)state;
     static const char *const argv[] = {"grep", "-o", "Cpus_allowed_list:.*", "/proc/self/status",
                                        NULL};
     struct fake_launcher *one = fake_connect(), *more = fake_connect(), *shared = fake_connect();
-    cpu_set_t allowed, narrow;
+    struct fake_launcher *part = fake_connect();
     char text[64];
-    int cpu = sched_getcpu();
-    CPU_ZERO(&narrow);
-    CPU_SET(cpu, &narrow);
-    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
-    assert_int_equal(sched_setaffinity(0, sizeof narrow, &narrow), 0);
     struct mu_launch_message message = fake_job(one->job, 1, argv);
     message.spec.binding = MU_LAUNCH_CORES;
     message.spec.report_bindings = true;
     fake_send(one, &message);
     FAKE_UNTIL(fake_complete(one) && one->ended == 1);
-    assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
-    snprintf(text, sizeof text, "Cpus_allowed_list:\t%d\n", cpu);
+    snprintf(text, sizeof text, "Cpus_allowed_list:\t%d\n", narrow_cpu);
     fake_expect_text(one, 0, 1, text);
     assert_int_equal(one->bound, 1);
     assert_int_equal(one->bound_rank, 0);
@@ -788,6 +803,18 @@ static void test_a_core_for_each(void **state)
     assert_int_equal(shared->bound, 0);
     fake_launcher_free(more);
     finish(shared);
+
+    /* Its node's part of one processor is that one. */
+    message = fake_job(part->job, 1, argv);
+    message.spec.binding = MU_LAUNCH_PART;
+    message.spec.one_host = true;
+    message.spec.report_bindings = true;
+    fake_send(part, &message);
+    FAKE_UNTIL(fake_complete(part) && part->ended == 1);
+    fake_expect_text(part, 0, 1, text);
+    assert_int_equal(part->bound, 1);
+    assert_string_equal(part->bound_text, "its node's part of the host: 1 processor");
+    finish(part);
 }
 
 /* A launcher that breaks the rules loses its connection, and its job. */
@@ -951,7 +978,7 @@ int main(void)
         TEST(test_orphans),
         TEST(test_a_group_goes_with_its_leader),
         TEST(test_refusals),
-        TEST(test_a_core_for_each),
+        cmocka_unit_test_setup_teardown(test_a_core_for_each, begin_narrow, end_narrow),
         TEST(test_broken_rules),
         TEST(test_news_is_told),
     };

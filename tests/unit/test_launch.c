@@ -436,8 +436,8 @@ static void test_counts_without_bytes(void **state)
     bytes[AT_PIPE] = 2;
     expect_refusal(count, "byte 2 is neither 0 (no) nor 1 (yes)");
     encode_job();
-    bytes[AT_BINDING] = 3;
-    expect_refusal(count, "binding 3 is not between 0 and 2");
+    bytes[AT_BINDING] = 4;
+    expect_refusal(count, "binding 4 is not between 0 and 3");
     encode_job();
     bytes[AT_FIRST_COUNT] = 255; /* the first run is so long that the ranks after it wrap around */
     expect_refusal(count, "the run at rank 0 ends after the job's 5 ranks");

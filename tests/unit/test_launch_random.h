@@ -75,7 +75,7 @@ static inline struct mu_launch_job random_job(struct random *r, struct random_la
     struct mu_launch_job spec = {
         .size = size,
         .ignore_sigpipe = random_below(r, 2) == 0,
-        .binding = (uint8_t)random_below(r, MU_LAUNCH_CORES_SHARED + 1),
+        .binding = (uint8_t)random_below(r, MU_LAUNCH_BINDINGS),
         .one_host = random_below(r, 2) == 0,
         .report_bindings = random_below(r, 2) == 0,
         .pmi = random_below(r, 2) == 0,

@@ -357,9 +357,38 @@ static void a_wrong_answer_is_refused(void **state)
             fail_msg("'%s' was taken", wrong[i]);
 }
 
+static bool is_even(uint32_t nodes, uint32_t processors, const uint32_t *counts)
+{
+    struct mu_launch_run runs[8];
+    uint32_t count = 0, first = 0;
+    for (uint32_t slot = 0; slot < nodes; slot++) {
+        if (counts[slot] > 0)
+            runs[count++] = (struct mu_launch_run){slot, first, counts[slot]};
+        first += counts[slot];
+    }
+    return map_is_even(runs, count, nodes, processors);
+}
+
+static void even_is_when_no_processor_has_more_than_its_share(void **state)
+{
+    (void)state;
+    assert_true(is_even(4, 2, (const uint32_t[]){1, 1, 1, 1}));
+    assert_true(is_even(4, 2, (const uint32_t[]){2, 0, 0, 2}));
+    assert_true(is_even(4, 2, (const uint32_t[]){1, 0, 1, 0}));
+    assert_true(is_even(4, 2, (const uint32_t[]){2, 0, 1, 0}));  /* three on two */
+    assert_false(is_even(4, 2, (const uint32_t[]){1, 1, 0, 0})); /* both on one */
+    assert_false(is_even(4, 2, (const uint32_t[]){1, 0, 0, 0})); /* it may have threads */
+    assert_false(is_even(3, 2, (const uint32_t[]){2, 2, 1}));    /* two nodes on one */
+    assert_true(is_even(2, 8, (const uint32_t[]){4, 4}));
+    assert_false(is_even(2, 8, (const uint32_t[]){8, 0}));
+    assert_false(is_even(2, 8, (const uint32_t[]){2, 2}));
+    assert_true(is_even(1, 2, (const uint32_t[]){2}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(even_is_when_no_processor_has_more_than_its_share),
         cmocka_unit_test(blocks_are_what_the_formula_says),
         cmocka_unit_test(the_largest_job_does_not_overflow),
         cmocka_unit_test(fewer_ranks_than_nodes_leave_nodes_out),

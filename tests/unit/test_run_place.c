@@ -210,6 +210,9 @@ static void oversubscribed_is_not_bound(void **state)
         {"run -H a -n 4 --oversubscribe --bind-to core:overload-allowed prog",
          MU_LAUNCH_CORES_SHARED},
         {"run --nodes 2 -n 400 --bind-to core prog", MU_LAUNCH_CORES}, /* the daemons refuse it */
+        {"run --nodes 2 prog", MU_LAUNCH_PART},
+        {"run --nodes 2 --bind-to none prog", MU_LAUNCH_UNBOUND},
+        {"run -H a,b prog", MU_LAUNCH_UNBOUND},
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         struct run_options options = parsed(lines[i].words);
