@@ -1,7 +1,12 @@
 /* MPI_Allreduce of one integer, again and again: prints median, 99 % and maximum of all calls of
  * all processes, in us.
  *
- *     mpirun -np N allreduce REPS */
+ *     mpirun -np N allreduce REPS NODES
+ *
+ * Rank r runs where node r * NODES / N of muster would. */
+#define _GNU_SOURCE
+#include "part.h"
+
 #include <mpi.h>
 
 #include <stdio.h>
@@ -17,10 +22,11 @@ static int compare(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-    int rank, size, reps = argc > 1 ? atoi(argv[1]) : 1000;
+    int rank, size, reps = argc > 1 ? atoi(argv[1]) : 1000, nodes = argc > 2 ? atoi(argv[2]) : 1;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    keep_to_part(rank * nodes / size, nodes);
     double *us = calloc((size_t)reps, sizeof *us);
     double *all = rank == 0 ? calloc((size_t)reps * (size_t)size, sizeof *all) : NULL;
     for (int i = -WARM; i < reps; i++) {

@@ -5,8 +5,10 @@
  *     bare_tree NODES PROCS REPS
  *
  * Sockets are those of muster: packets of a Unix socket on a node, TCP between nodes.  Relays have
- * the priority of its daemons where that is permitted. */
+ * the priority of its daemons where that is permitted, and nodes their part of the processors. */
 #define _GNU_SOURCE
+#include "part.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -128,6 +130,7 @@ static void be_node(int self, const int *listeners, const struct sockaddr_in *ad
     struct relay relay = {.parent = -1, .children = {-1, -1}, .epoll = epoll_create1(0)};
     int one = 1;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    keep_to_part(self, nodes);
     relay.processes = calloc((size_t)procs, sizeof *relay.processes);
     for (int i = 0; i < procs; i++) {
         int ends[2];

@@ -94,7 +94,7 @@ static bool measure_one(struct bench_agree *b)
     page->go = true;
     uint64_t end_ns = bench_now_ns() + WAIT_MS * UINT64_C(1000000);
     while (good && !all_done(page) && bench_now_ns() < end_ns)
-        good = agree_rig_pass_ms(&b->rig, 1);
+        good = agree_rig_pass_ms(&b->rig, 20);
     if (good && !all_done(page)) {
         fprintf(stderr, "%s: processes have not agreed after %d s\n", path, WAIT_MS / 1000);
         good = false;
