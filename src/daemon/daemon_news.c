@@ -114,11 +114,11 @@ void mu_daemon_node_declared(struct mu_daemon *daemon, uint32_t incarnation,
     report(daemon, 0, mu_notice_node(evidence->node, incarnation), daemon->net.self.from, evidence);
 }
 
-void mu_daemon_announce(void *owner, const struct mu_news *group)
+void mu_daemon_announce(void *owner, const struct mu_news *announced)
 {
     struct mu_daemon *daemon = owner;
-    struct mu_daemon_news news = {.is_post = true, .job = group->job};
-    news.length = (uint16_t)mu_news_encode(group, news.bytes);
+    struct mu_daemon_news news = {.is_post = true, .job = announced->job};
+    news.length = (uint16_t)mu_news_encode(announced, news.bytes);
     give_or_keep(daemon, &news);
 }
 
@@ -265,6 +265,10 @@ static void deliver_news(struct mu_daemon *daemon, const struct mu_notice *notic
         return;
     case MU_NEWS_GROUP:
         mu_agreements_group(daemon->agreements, &news);
+        return;
+    case MU_NEWS_QUIET:
+        if (news.quiet.node != daemon->net.self.from) /* there libpmix has told it */
+            mu_pmix_loader_quiet(daemon->pmix, news.job, news.quiet.rank, news.quiet.node);
         return;
     }
     abort();

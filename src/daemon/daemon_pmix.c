@@ -90,6 +90,16 @@ void mu_daemon_pmix_spawned(void *owner, uint32_t job, uint32_t number, uint32_t
     mu_pmix_loader_spawned(daemon->pmix, job, number, made, text);
 }
 
+static void on_quiet(void *owner, uint32_t job, uint32_t rank)
+{
+    struct mu_daemon *daemon = owner;
+    const struct mu_news quiet = {.type = MU_NEWS_QUIET,
+                                  .job = job,
+                                  .quiet = {.rank = rank, .node = daemon->net.self.from}};
+    mu_tell("process %" PRIu32 " of job %" PRIu32 " has stopped its heartbeats", rank, job);
+    mu_daemon_announce(daemon, &quiet);
+}
+
 static void on_ready(void *owner, uint32_t job)
 {
     struct mu_daemon *daemon = owner;
@@ -163,6 +173,7 @@ bool mu_daemon_pmix_open(struct mu_daemon *daemon)
                                                           .answer = on_answer,
                                                           .join = on_join,
                                                           .spawn = on_spawn,
+                                                          .quiet = on_quiet,
                                                           .abort_job = on_abort}};
     daemon->pmix = mu_pmix_loader_open(&config);
     return daemon->pmix != NULL;

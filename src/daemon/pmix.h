@@ -60,6 +60,8 @@ struct mu_pmix_host {
      * else spawned() follows with this number, unless the job is over first. */
     const char *(*spawn)(void *owner, uint32_t job, uint32_t rank, uint32_t number,
                          const struct mu_launch_job *wish);
+    /* A process of this node has stopped its heartbeats.  Those of its job here have heard it. */
+    void (*quiet)(void *owner, uint32_t job, uint32_t rank);
     /* A process wants its whole job to end. */
     void (*abort_job)(void *owner, uint32_t job, uint32_t rank);
 };
@@ -108,6 +110,8 @@ struct mu_pmix_module {
     void (*known)(struct mu_pmix *pmix, const struct mu_local_event *event);
     /* A process of this node has ended, whether that is news or not. */
     void (*ended)(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
+    /* The same of another node: those of its job here are to hear it. */
+    void (*quiet)(struct mu_pmix *pmix, uint32_t job, uint32_t rank, mu_slot node);
     /* A question: host.answer() follows, within the call or later. */
     void (*asked)(struct mu_pmix *pmix, uint32_t job, const uint8_t *bytes, size_t count,
                   void *ticket);

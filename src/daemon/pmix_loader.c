@@ -149,6 +149,12 @@ static const char *on_spawn(void *owner, uint32_t job, uint32_t rank, uint32_t n
     return loader->config.host.spawn(loader->config.host.owner, job, rank, number, wish);
 }
 
+static void on_quiet(void *owner, uint32_t job, uint32_t rank)
+{
+    struct mu_pmix_loader *loader = owner;
+    loader->config.host.quiet(loader->config.host.owner, job, rank);
+}
+
 static void on_abort(void *owner, uint32_t job, uint32_t rank)
 {
     struct mu_pmix_loader *loader = owner;
@@ -162,6 +168,7 @@ static const struct mu_pmix_host hooks = {.wake = wake,
                                           .answer = on_answer,
                                           .join = on_join,
                                           .spawn = on_spawn,
+                                          .quiet = on_quiet,
                                           .abort_job = on_abort};
 
 /* ---- jobs ---- */
@@ -401,6 +408,12 @@ void mu_pmix_loader_asked(struct mu_pmix_loader *loader, uint32_t job, const uin
         keep_early(loader, job, bytes, count, ticket);
     else
         on_answer(loader, ticket, NULL, 0);
+}
+
+void mu_pmix_loader_quiet(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank, mu_slot node)
+{
+    if (runs(loader))
+        loader->module->quiet(loader->pmix, job, rank, node);
 }
 
 void mu_pmix_loader_spawned(struct mu_pmix_loader *loader, uint32_t job, uint32_t number,

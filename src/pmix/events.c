@@ -92,21 +92,18 @@ static void add_job_and_linked(const struct mu_pmix *pmix, struct notice *notice
 }
 
 static struct notice *make_notice(const struct mu_pmix *pmix, const struct mu_space *space,
-                                  const struct mu_local_event *event, uint32_t rank,
-                                  size_t targets_max)
+                                  uint32_t rank, mu_slot node, const char *text, size_t targets_max)
 {
     struct notice *notice = calloc(1, sizeof *notice);
-    char text[MU_EVIDENCE_TEXT_MAX];
     bool yes = true;
     if (notice == NULL || (notice->targets = calloc(targets_max, sizeof *notice->targets)) == NULL)
         abort(); /* somebody would stay untold */
     PMIX_LOAD_PROCID(&notice->source, space->name, rank);
-    mu_evidence_text(&event->evidence, text, sizeof text);
     add(notice, PMIX_EVENT_NON_DEFAULT, &yes, PMIX_BOOL);
     add(notice, PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
     add(notice, PMIX_EVENT_TEXT_MESSAGE, text, PMIX_STRING);
-    add(notice, PMIX_HOSTNAME, pmix->config.names[event->node], PMIX_STRING);
-    add(notice, PMIX_NODEID, &event->node, PMIX_UINT32);
+    add(notice, PMIX_HOSTNAME, pmix->config.names[node], PMIX_STRING);
+    add(notice, PMIX_NODEID, &node, PMIX_UINT32);
     return notice;
 }
 
@@ -195,8 +192,10 @@ static void tell_process(struct mu_pmix *pmix, const struct mu_local_event *even
     struct mu_space *space = note_process(pmix, event);
     if (space == NULL || event->evidence.verdict == MU_VERDICT_LEFT)
         return;
+    char text[MU_EVIDENCE_TEXT_MAX];
+    mu_evidence_text(&event->evidence, text, sizeof text);
     struct notice *notice =
-        make_notice(pmix, space, event, event->rank, 1 + (size_t)space->linked_count);
+        make_notice(pmix, space, event->rank, event->node, text, 1 + (size_t)space->linked_count);
     add_job_and_linked(pmix, notice, space);
     int exit_code = mu_exit_kind_shell_code(&event->evidence.how);
     add_codes(notice, &event->evidence);
@@ -232,13 +231,15 @@ static const struct mu_space *concerned(const struct mu_pmix *pmix, const struct
  * became of the processes follows, one by one. */
 static void tell_node(struct mu_pmix *pmix, const struct mu_local_event *event)
 {
+    char text[MU_EVIDENCE_TEXT_MAX];
+    mu_evidence_text(&event->evidence, text, sizeof text);
     pmix->dead[event->node] = true;
     for (struct mu_space *space = pmix->spaces; space != NULL; space = space->next) {
         const struct mu_space *there = concerned(pmix, space, event->node);
         if (there == NULL)
             continue;
-        struct notice *notice =
-            make_notice(pmix, there, event, first_rank_on(there, event->node), 1);
+        struct notice *notice = make_notice(pmix, there, first_rank_on(there, event->node),
+                                            event->node, text, 1);
         add_target(notice, space);
         notice->codes[notice->code_count++] = PMIX_EVENT_NODE_DOWN;
         notify(notice);
@@ -259,4 +260,17 @@ void mu_events_known(struct mu_pmix *pmix, const struct mu_local_event *event)
         pmix->dead[event->node] = true;
     else
         note_process(pmix, event);
+}
+
+/* It lives, and nobody is declared dead: what that means is for who asked for this code. */
+void mu_events_quiet(struct mu_pmix *pmix, uint32_t job, uint32_t rank, mu_slot node)
+{
+    struct mu_space *space = mu_space_find(pmix, job);
+    if (space == NULL || rank >= space->size || node >= pmix->config.size)
+        return;
+    struct notice *notice = make_notice(pmix, space, rank, node, "its heartbeats have stopped", 1);
+    add_target(notice, space);
+    notice->codes[notice->code_count++] = PMIX_MONITOR_HEARTBEAT_ALERT;
+    add(notice, PMIX_EVENT_AFFECTED_PROC, &notice->source, PMIX_PROC);
+    notify(notice);
 }

@@ -128,7 +128,7 @@ void mu_stand_in_look(struct mu_pmix *pmix, struct mu_space *space);
 /* ---- upcall.c: what libpmix calls ---- */
 
 extern pmix_server_module_t mu_pmix_upcalls;
-void mu_upcall_watch_connections(void);
+void mu_upcall_watch(void); /* connections, and heartbeats of clients */
 
 /* ---- collective.c: fence, connect, disconnect, group ---- */
 
@@ -176,6 +176,7 @@ void mu_modex_free(struct mu_pmix *pmix); /* when libpmix will answer no more */
 
 void mu_events_told(struct mu_pmix *pmix, const struct mu_local_event *event);
 void mu_events_known(struct mu_pmix *pmix, const struct mu_local_event *event);
+void mu_events_quiet(struct mu_pmix *pmix, uint32_t job, uint32_t rank, mu_slot node);
 
 /* ---- ask.c: questions between modules ---- */
 

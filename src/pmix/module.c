@@ -57,7 +57,7 @@ static struct mu_pmix *open_module(const struct mu_pmix_config *config, char tex
     mu_pmix_open_one = pmix;
     pmix_status_t status = start(pmix);
     if (status == PMIX_SUCCESS) {
-        mu_upcall_watch_connections();
+        mu_upcall_watch();
         mu_libpmix_send_at_once();
         return pmix;
     }
@@ -127,6 +127,7 @@ __attribute__((visibility("default"))) const struct mu_pmix_module mu_pmix_modul
     .told = mu_events_told,
     .known = mu_events_known,
     .ended = mu_space_ended,
+    .quiet = mu_events_quiet,
     .asked = mu_ask_asked,
     .spawned = mu_spawn_spawned,
 };

@@ -106,10 +106,45 @@ static void on_lost(size_t id, pmix_status_t status, const pmix_proc_t *source, 
         done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
 }
 
-void mu_upcall_watch_connections(void)
+/* ---- heartbeats of clients ---- */
+
+struct quiet {
+    struct mu_upcall upcall;
+    pmix_proc_t proc;
+};
+
+/* What other nodes have told here comes by as well. */
+static void run_quiet(struct mu_pmix *pmix, struct mu_upcall *upcall)
 {
-    pmix_status_t code = PMIX_ERR_LOST_CONNECTION;
-    PMIx_Register_event_handler(&code, 1, NULL, 0, on_lost, NULL, NULL);
+    struct quiet *quiet = (struct quiet *)upcall;
+    const struct mu_space *space = mu_space_named(pmix, quiet->proc.nspace);
+    if (space != NULL && mu_space_client(space, quiet->proc.rank) != NULL)
+        pmix->config.host.quiet(pmix->config.host.owner, space->number, quiet->proc.rank);
+    free(quiet);
+}
+
+/* libpmix counts heartbeats itself, and tells the processes of this node. */
+static void on_quiet(size_t id, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
+                     size_t info_count, pmix_info_t *results, size_t result_count,
+                     pmix_event_notification_cbfunc_fn_t done, void *data)
+{
+    (void)id, (void)status, (void)results, (void)result_count;
+    struct quiet *quiet = mu_pmix_is_closing() || is_from_client(info, info_count)
+                              ? NULL
+                              : malloc(sizeof *quiet);
+    if (quiet != NULL) {
+        *quiet = (struct quiet){.upcall.run = run_quiet, .proc = *source};
+        mu_upcall_put(&quiet->upcall);
+    }
+    if (done != NULL)
+        done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
+}
+
+void mu_upcall_watch(void)
+{
+    pmix_status_t lost = PMIX_ERR_LOST_CONNECTION, alert = PMIX_MONITOR_HEARTBEAT_ALERT;
+    PMIx_Register_event_handler(&lost, 1, NULL, 0, on_lost, NULL, NULL);
+    PMIx_Register_event_handler(&alert, 1, NULL, 0, on_quiet, NULL, NULL);
 }
 
 /* ---- collectives ---- */

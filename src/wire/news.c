@@ -47,6 +47,10 @@ size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MA
             mu_write_u32(&writer, news->group.row[i].count);
         }
         break;
+    case MU_NEWS_QUIET:
+        mu_write_u32(&writer, news->quiet.rank);
+        mu_write_u32(&writer, news->quiet.node);
+        break;
     }
     assert(!writer.full);
     return writer.used;
@@ -112,6 +116,11 @@ bool mu_news_decode(const uint8_t *bytes, size_t count, struct mu_news *news)
         break;
     case MU_NEWS_GROUP:
         good = read_group(&reader, news);
+        break;
+    case MU_NEWS_QUIET:
+        news->quiet.rank = mu_read_u32(&reader);
+        news->quiet.node = mu_read_u32(&reader);
+        good = news->quiet.rank < RANKS_MAX && news->quiet.node < MU_SIZE_MAX;
         break;
     }
     return good && !reader.bad && mu_reader_left(&reader) == 0;

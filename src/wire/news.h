@@ -11,6 +11,8 @@ enum mu_news_type {
     MU_NEWS_KILL = 2,  /* an operator wants a job to end */
     MU_NEWS_TIMES = 3, /* an operator wants other heartbeats; job 0 */
     MU_NEWS_GROUP = 4, /* processes of a job agree, as a group that not all may know yet */
+    MU_NEWS_QUIET = 5, /* a process lives, but has stopped the heartbeats that it had promised */
+    MU_NEWS_LAST = MU_NEWS_QUIET,
 };
 
 /* As many rows as fit into a payload of the default length. */
@@ -39,6 +41,10 @@ struct mu_news {
                 uint32_t first, count; /* ranks; count at least 1 */
             } row[MU_NEWS_ROWS_MAX];   /* in order, with gaps between them */
         } group;
+        struct {
+            uint32_t rank;
+            mu_slot node; /* where it runs */
+        } quiet;
         struct {
             uint64_t period_ns, timeout_ns; /* that pass mu_detect_times_error() */
         } times;

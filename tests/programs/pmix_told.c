@@ -1,9 +1,9 @@
 /* A process of a PMIx job that listens for deaths, without MPI.
  *
- *     pmix_told VICTIM kill|exit|node CODES=TIMES...
+ *     pmix_told VICTIM kill|exit|node|quiet CODES=TIMES...
  *
  * Each CODES, as -402,-7, is one handler, "default" one without codes.  When all are there, VICTIM
- * dies, with its node when that is said.  The others wait until each handler was called TIMES
+ * dies, with its node when that is said; or it promises heartbeats, and sends none.  The others wait until each handler was called TIMES
  * times, come together once more, and say how often each was called, with what it was told last. */
 #include <pmix.h>
 #include <pthread.h>
@@ -112,6 +112,18 @@ static void wait_for_news(void)
     pthread_mutex_unlock(&mutex);
 }
 
+static void promise_heartbeats(void)
+{
+    pmix_info_t monitor, time;
+    uint32_t seconds = 1;
+    PMIX_INFO_LOAD(&monitor, PMIX_MONITOR_HEARTBEAT, NULL, PMIX_POINTER);
+    PMIX_INFO_LOAD(&time, PMIX_MONITOR_HEARTBEAT_TIME, &seconds, PMIX_UINT32);
+    pmix_status_t status = PMIx_Process_monitor(&monitor, PMIX_MONITOR_HEARTBEAT_ALERT, &time, 1,
+                                                NULL, NULL);
+    if (status != PMIX_SUCCESS)
+        fail("a promise of heartbeats", status);
+}
+
 static void meet_survivors(const pmix_proc_t *self, uint32_t size, uint32_t victim)
 {
     pmix_proc_t *others = calloc(size, sizeof *others);
@@ -142,15 +154,19 @@ int main(int argc, char **argv)
         add_handler(argv[i]);
     if ((status = PMIx_Fence(&all, 1, NULL, 0)) != PMIX_SUCCESS)
         fail("first fence", status);
+    bool lives = strcmp(argv[2], "quiet") == 0;
     if (self.rank == victim && strcmp(argv[2], "node") == 0)
         kill(getppid(), SIGKILL);
-    if (self.rank == victim && strcmp(argv[2], "exit") != 0)
+    if (self.rank == victim && strcmp(argv[2], "exit") == 0)
+        _exit(3);
+    if (self.rank == victim && !lives)
         raise(SIGKILL);
     if (self.rank == victim)
-        _exit(3);
-    wait_for_news();
+        promise_heartbeats();
+    else
+        wait_for_news();
     if (strcmp(argv[2], "node") != 0)
-        meet_survivors(&self, size->data.uint32, victim);
+        meet_survivors(&self, size->data.uint32, lives ? UINT32_MAX : victim);
     pthread_mutex_lock(&mutex);
     for (size_t i = 0; i < handler_count; i++)
         printf("rank %u handler %s called %d code %d affected %d exit %d on %s: %s\n", self.rank,

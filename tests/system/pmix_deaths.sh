@@ -25,6 +25,12 @@ told 2 '-402 called 0 '
 run --nodes 3 -n 6 --on-failure continue "$programs/pmix_told" 4 node -231=1 -200=2
 told 4 '-231 called 1 code -231 affected -1 exit -1 on node2: '
 told 4 '-200 called 2 code -200 affected [45] exit -1 on node2: its node was lost$'
+# A process that stops its heartbeats lives; who asked hears of it, on its node and on others.
+run --nodes 3 -n 6 "$programs/pmix_told" 1 quiet -109=1 -402,-7=0
+expect 0 "heartbeats that stop"
+told 5 '-109 called 1 code -109 '
+told 4 '-109 called 1 code -109 affected 1 exit -1 on node0: its heartbeats have stopped$'
+told 6 '-402,-7 called 0 '
 
 # ---- fences ----
 

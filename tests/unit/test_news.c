@@ -33,6 +33,8 @@ static void the_bytes_are_those_of_the_page(void **state)
                             .times = {.period_ns = 0x01020304, .timeout_ns = 0x0504030201}};
     expect_bytes(&times, (uint8_t[]){3, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 5, 4, 3, 2, 1},
                  21);
+    struct mu_news quiet = {.type = MU_NEWS_QUIET, .job = 7, .quiet = {.rank = 3, .node = 2}};
+    expect_bytes(&quiet, (uint8_t[]){5, 0, 0, 0, 7, 0, 0, 0, 3, 0, 0, 0, 2}, 13);
 }
 
 static void what_goes_out_comes_in_again(void **state)
@@ -41,7 +43,7 @@ static void what_goes_out_comes_in_again(void **state)
     size_t longest = 0;
     for (uint64_t seed = 0; seed < 3000; seed++) {
         struct random r = {.state = seed, .slots = MU_SIZE_MAX, .small = seed % 5 == 0};
-        struct mu_news news = random_news(&r, (enum mu_news_type)(1 + seed % MU_NEWS_GROUP)), in;
+        struct mu_news news = random_news(&r, (enum mu_news_type)(1 + seed % MU_NEWS_LAST)), in;
         uint8_t bytes[MU_NEWS_BYTES_MAX + 1] = {0}, again[MU_NEWS_BYTES_MAX];
         size_t count = mu_news_encode(&news, bytes);
         assert_true(mu_news_decode(bytes, count, &in));
@@ -62,7 +64,7 @@ static void one_piece_of_news_has_one_encoding(void **state)
     uint64_t refused = 0;
     for (uint64_t round = 0; round < 60; round++) {
         struct random r = {.state = round, .slots = MU_SIZE_MAX, .small = round % 2 == 0};
-        struct mu_news news = random_news(&r, (enum mu_news_type)(1 + round % MU_NEWS_GROUP)), in;
+        struct mu_news news = random_news(&r, (enum mu_news_type)(1 + round % MU_NEWS_LAST)), in;
         uint8_t bytes[MU_NEWS_BYTES_MAX], again[MU_NEWS_BYTES_MAX];
         size_t count = mu_news_encode(&news, bytes);
         for (size_t at = 0; at < count; at++) {

@@ -35,6 +35,10 @@ static inline struct mu_news random_news(struct random *r, enum mu_news_type typ
         news.times.period_ns = random_between(r, MU_PERIOD_NS_MIN, MU_TIMEOUT_NS_MAX / 2);
         news.times.timeout_ns = random_between(r, 2 * news.times.period_ns, MU_TIMEOUT_NS_MAX);
         break;
+    case MU_NEWS_QUIET:
+        news.quiet.rank = (uint32_t)random_between(r, 0, NEWS_RANKS_MAX - 1);
+        news.quiet.node = random_slot(r);
+        break;
     case MU_NEWS_GROUP:
         news.group.instance = (uint32_t)random_between(r, 0, UINT32_MAX);
         news.group.rows = (uint32_t)random_between(r, 0, MU_NEWS_ROWS_MAX);
