@@ -20,13 +20,25 @@ static int compare(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
+/* Of mpirun. */
+static int number(const char *variable)
+{
+    const char *text = getenv(variable);
+    if (text != NULL)
+        return atoi(text);
+    fprintf(stderr, "allreduce: no %s: mpirun sets it\n", variable);
+    exit(1);
+}
+
 int main(int argc, char **argv)
 {
     int rank, size, reps = argc > 1 ? atoi(argv[1]) : 1000, nodes = argc > 2 ? atoi(argv[2]) : 1;
+    if (nodes > 1) /* before there are threads */
+        keep_to_part(number("OMPI_COMM_WORLD_RANK") * nodes / number("OMPI_COMM_WORLD_SIZE"),
+                     nodes);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    keep_to_part(rank * nodes / size, nodes);
     double *us = calloc((size_t)reps, sizeof *us);
     double *all = rank == 0 ? calloc((size_t)reps * (size_t)size, sizeof *all) : NULL;
     for (int i = -WARM; i < reps; i++) {

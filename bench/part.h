@@ -27,7 +27,7 @@ static void keep_to_part(int node, int nodes)
     }
     if (sched_setaffinity(0, sizeof part, &part) == 0)
         return;
-    perror("sched_setaffinity");
+    perror("a part of the processors");
     exit(1);
 }
 

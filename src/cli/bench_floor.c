@@ -4,6 +4,7 @@
 #include "cli/bench_stats.h"
 #include "cli/commands.h"
 #include "cli/output.h"
+#include "daemon/cores.h"
 #include "sim/random.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@ static bool pass_ms(void *owner)
 static _Noreturn void be_client(const struct bench_rig *rig, uint32_t rank, pid_t bench)
 {
     char pid[16], rank_text[16], node[16];
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != bench)
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != bench ||
+        mu_cores_keep_to_part(rank / rig->procs, rig->relays.nodes) != 0)
         _exit(1);
     snprintf(pid, sizeof pid, "%d", (int)bench);
     snprintf(rank_text, sizeof rank_text, "%u", rank);
@@ -106,7 +108,8 @@ int cmd_bench_floor(int argc, char **argv)
         {"procs", ARG_NUMBER, &procs, 1, BENCH_CLIENTS_MAX, "P", "clients of each (12)"},
         {"reps", ARG_NUMBER, &reps, 1, 100000, "R", "how often (30)"},
         {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: where it begins (1)"},
-        {"realtime", ARG_FLAG, &realtime, 0, 0, NULL, "relays have the priority that daemons have"},
+        {"realtime", ARG_FLAG, &realtime, 0, 0, NULL,
+         "relays have the priority and the processors that daemons have"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
     const struct command command = {

@@ -3,6 +3,7 @@
 
 #include "cli/bench_page.h"
 #include "daemon/beat_tag.h"
+#include "daemon/cores.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -130,6 +131,8 @@ static int start_node(struct bare_ring *ring, uint32_t i, const int *fds,
             .next = addresses[(i + 1) % ring->count],
             .before = addresses[(i + ring->count - 1) % ring->count],
         };
+        if (mu_cores_keep_to_part(i, ring->count) != 0) /* as daemons */
+            _exit(1);
         be_node(&self, parent);
     }
     int error = errno;

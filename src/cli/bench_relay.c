@@ -3,7 +3,7 @@
 
 #include "cli/bench_door.h"
 #include "cli/bench_relay_loop.h"
-#include "wire/launch.h"
+#include "daemon/cores.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -186,31 +186,17 @@ void bench_relays_stop(struct bench_relays *relays)
         waitpid(relays->pids[i], NULL, 0);
 }
 
-/* The part of the processors that the daemon of this node has. */
-static void find_part(const cpu_set_t *allowed, uint32_t node, uint32_t nodes, cpu_set_t *part)
-{
-    struct mu_launch_part row = mu_launch_part(node, nodes, (uint32_t)CPU_COUNT(allowed));
-    CPU_ZERO(part);
-    for (uint32_t cpu = 0, at = 0; cpu < CPU_SETSIZE; cpu++) {
-        if (!CPU_ISSET(cpu, allowed))
-            continue;
-        if (at >= row.first && at < row.first + row.count)
-            CPU_SET(cpu, part);
-        at++;
-    }
-}
-
 int bench_relays_set_realtime(const struct bench_relays *relays, bool is_realtime)
 {
     int policy = is_realtime ? SCHED_FIFO : SCHED_OTHER;
     const struct sched_param lowest = {.sched_priority = sched_get_priority_min(policy)};
-    cpu_set_t allowed, part;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    struct mu_spawn_cpus allowed, part;
+    if (!mu_cores_allowed(&allowed))
         return -1;
     for (uint32_t i = 0; i < relays->nodes; i++) {
-        find_part(&allowed, i, relays->nodes, &part);
+        mu_cores_part(&allowed, i, relays->nodes, &part);
         if (sched_setscheduler(relays->pids[i], policy, &lowest) != 0 ||
-            sched_setaffinity(relays->pids[i], sizeof part, is_realtime ? &part : &allowed) != 0)
+            mu_cores_keep_to(relays->pids[i], is_realtime ? &part : &allowed) != 0)
             return -1;
     }
     return 0;

@@ -1,12 +1,11 @@
-#define _GNU_SOURCE
 #include "cli/job.h"
 
 #include "cli/job_parts.h"
 #include "cli/map.h"
+#include "daemon/cores.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,13 +152,13 @@ static bool make_runs(struct job *job, const struct job_config *config)
 /* Bound to parts of the host, processes that are not spread evenly would leave cores idle. */
 static uint8_t choose_binding(const struct job *job, const struct job_config *config)
 {
-    cpu_set_t allowed; /* the daemons' too: they are our children */
+    struct mu_spawn_cpus allowed; /* the daemons' too: they are our children */
     uint32_t nodes = machine_nodes(job->machine);
     if (config->binding != MU_LAUNCH_PART)
         return config->binding;
-    bool is_even = config->one_host && nodes > 1 &&
-                   sched_getaffinity(0, sizeof allowed, &allowed) == 0 &&
-                   map_is_even(job->runs, job->run_count, nodes, (uint32_t)CPU_COUNT(&allowed));
+    assert(config->one_host);
+    bool is_even = nodes > 1 && mu_cores_allowed(&allowed) &&
+                   map_is_even(job->runs, job->run_count, nodes, mu_cores_count(&allowed));
     return is_even ? MU_LAUNCH_PART : MU_LAUNCH_UNBOUND;
 }
 

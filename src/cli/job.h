@@ -85,8 +85,8 @@ struct job_config {
     bool lose_declared;
     bool input; /* rank 0 reads what job_input() is given; else /dev/null */
     bool ignore_sigpipe;
-    /* enum mu_launch_binding.  With MU_LAUNCH_PART processes are not bound where one part would
-     * have more of them than another, or none. */
+    /* enum mu_launch_binding.  With MU_LAUNCH_PART, for one host only, processes are not bound
+     * where that would leave a processor idle (map_is_even()). */
     uint8_t binding;
     bool one_host;        /* all nodes are on one host, and share its cores */
     bool report_bindings; /* the hook 'bound' comes */

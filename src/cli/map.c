@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 uint32_t map_ranks_per_node(uint32_t ranks, uint32_t nodes)
 {
@@ -81,19 +82,19 @@ void map_widen(uint32_t ranks, uint32_t *slots, const uint32_t *most, uint32_t n
 bool map_is_even(const struct mu_launch_run *runs, uint32_t run_count, uint32_t nodes,
                  uint32_t processors)
 {
-    uint64_t ranks = 0;
-    for (uint32_t i = 0; i < run_count; i++)
+    uint64_t ranks = 0, *has = calloc(processors, sizeof *has); /* by a part's first processor */
+    bool is_even = has != NULL;
+    for (uint32_t i = 0; is_even && i < run_count; i++) {
         ranks += runs[i].count;
-    for (mu_slot slot = 0; slot < nodes; slot++) {
-        struct mu_launch_part part = mu_launch_part(slot, nodes, processors);
-        uint64_t here = 0, most = (ranks * part.count + processors - 1) / processors;
-        for (uint32_t i = 0; i < run_count; i++)
-            if (mu_launch_part(runs[i].slot, nodes, processors).first == part.first)
-                here += runs[i].count;
-        if (here > most)
-            return false;
+        has[mu_launch_part(runs[i].slot, nodes, processors).first] += runs[i].count;
     }
-    return ranks >= processors;
+    for (mu_slot slot = 0; is_even && slot < nodes; slot++) {
+        struct mu_launch_part part = mu_launch_part(slot, nodes, processors);
+        uint64_t most = (ranks * part.count + processors - 1) / processors;
+        is_even = has[part.first] >= part.count && has[part.first] <= most;
+    }
+    free(has);
+    return is_even;
 }
 
 const char *map_ranks_text(uint32_t first, uint32_t count, char text[MAP_RANKS_TEXT_MAX])

@@ -25,8 +25,8 @@ uint32_t map_by_node(uint32_t ranks, const uint32_t *slots, uint32_t nodes,
  * there are as many.  All together have room for them. */
 void map_widen(uint32_t ranks, uint32_t *slots, const uint32_t *most, uint32_t nodes);
 
-/* Of so many processors, does no node's part (wire/launch.h) have more ranks for each than others
- * have, and is there a rank for each? */
+/* Of so many processors, does no node's part (wire/launch.h) have more than its share of the ranks,
+ * rounded up, or fewer ranks than processors? */
 bool map_is_even(const struct mu_launch_run *runs, uint32_t run_count, uint32_t nodes,
                  uint32_t processors);
 

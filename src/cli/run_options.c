@@ -261,7 +261,7 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
         {"oversubscribe", ARG_FLAG, &oversubscribe, 0, 0, NULL,
          "more processes than slots are fine, up to max_slots"},
         {"bind-to", ARG_TEXT, &bind_to, 0, 0, "none|core",
-         "give each process a core of its own, see above (that of its node, on this host)"},
+         "give each process a core of its own, see above (its node's part of this host)"},
         {"report-bindings", ARG_FLAG, &options->report_bindings, 0, 0, NULL,
          "say on standard error which process is bound to what"},
         {"no-pmi", ARG_FLAG, &options->no_pmi, 0, 0, NULL,

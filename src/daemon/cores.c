@@ -105,8 +105,8 @@ uint32_t mu_cores_count(const struct mu_spawn_cpus *cpus)
     return count;
 }
 
-uint32_t mu_cores_part(const struct mu_spawn_cpus *allowed, mu_slot slot, uint32_t nodes,
-                       struct mu_spawn_cpus *part)
+void mu_cores_part(const struct mu_spawn_cpus *allowed, mu_slot slot, uint32_t nodes,
+                   struct mu_spawn_cpus *part)
 {
     struct mu_launch_part row = mu_launch_part(slot, nodes, mu_cores_count(allowed));
     uint32_t at = 0;
@@ -118,7 +118,22 @@ uint32_t mu_cores_part(const struct mu_spawn_cpus *allowed, mu_slot slot, uint32
             part->words[cpu / MU_SPAWN_WORD_BITS] |= 1ul << cpu % MU_SPAWN_WORD_BITS;
         at++;
     }
-    return row.count;
+}
+
+void mu_cores_list(const struct mu_spawn_cpus *cpus, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t cpu = 0, end; cpu < MU_SPAWN_CPUS_MAX && used < room; cpu = end + 1) {
+        for (end = cpu; end < MU_SPAWN_CPUS_MAX && mu_cores_has(cpus, end); end++)
+            ;
+        const char *comma = used > 0 ? "," : "";
+        if (end > cpu + 1)
+            used += (size_t)snprintf(text + used, room - used, "%s%" PRIu32 "-%" PRIu32, comma, cpu,
+                                     end - 1);
+        else if (end > cpu)
+            used += (size_t)snprintf(text + used, room - used, "%s%" PRIu32, comma, cpu);
+    }
 }
 
 /* Ranks of slots from 'low' to before 'high'. */

@@ -39,12 +39,22 @@ void mu_cores_text(const struct mu_cores *cores, uint32_t index, char *text, siz
 /* What this thread may run on, with every cpuset in it.  False: the kernel does not say. */
 bool mu_cores_allowed(struct mu_spawn_cpus *allowed);
 
+/* From now on a thread, or this one (0), runs on these.  Returns 0, or -1 with errno. */
+int mu_cores_keep_to(pid_t thread, const struct mu_spawn_cpus *cpus);
+
 bool mu_cores_has(const struct mu_spawn_cpus *cpus, uint32_t cpu); /* below MU_SPAWN_CPUS_MAX */
 uint32_t mu_cores_count(const struct mu_spawn_cpus *cpus);
 
-/* A node's part of these (wire/launch.h).  Returns how many it has. */
-uint32_t mu_cores_part(const struct mu_spawn_cpus *allowed, mu_slot slot, uint32_t nodes,
-                       struct mu_spawn_cpus *part);
+/* "0-3,5"; cut off where it does not fit. */
+void mu_cores_list(const struct mu_spawn_cpus *cpus, char *text, size_t room);
+
+/* A node's part of these, of which there is at least one (wire/launch.h). */
+void mu_cores_part(const struct mu_spawn_cpus *allowed, mu_slot slot, uint32_t nodes,
+                   struct mu_spawn_cpus *part);
+
+/* From now on this thread, and those that it makes, run on the part of this node.  Returns 0, or -1
+ * with errno. */
+int mu_cores_keep_to_part(mu_slot slot, uint32_t nodes);
 
 /* How many processes of the job share the cores that 'self' has, and how many of these come before
  * its own: with all nodes on one host, those of lower slots. */

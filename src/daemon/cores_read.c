@@ -14,6 +14,20 @@ bool mu_cores_allowed(struct mu_spawn_cpus *allowed)
     return syscall(SYS_sched_getaffinity, 0, sizeof *allowed, allowed) > 0;
 }
 
+int mu_cores_keep_to(pid_t thread, const struct mu_spawn_cpus *cpus)
+{
+    return (int)syscall(SYS_sched_setaffinity, thread, sizeof *cpus, cpus);
+}
+
+int mu_cores_keep_to_part(mu_slot slot, uint32_t nodes)
+{
+    struct mu_spawn_cpus allowed, part;
+    if (!mu_cores_allowed(&allowed))
+        return -1;
+    mu_cores_part(&allowed, slot, nodes, &part);
+    return mu_cores_keep_to(0, &part);
+}
+
 static bool is_allowed(const struct mu_spawn_cpus *allowed, uint32_t cpu)
 {
     return cpu < MU_SPAWN_CPUS_MAX && mu_cores_has(allowed, cpu);

@@ -93,9 +93,8 @@ void mu_daemon_pmix_spawned(void *owner, uint32_t job, uint32_t number, uint32_t
 static void on_quiet(void *owner, uint32_t job, uint32_t rank)
 {
     struct mu_daemon *daemon = owner;
-    const struct mu_news quiet = {.type = MU_NEWS_QUIET,
-                                  .job = job,
-                                  .quiet = {.rank = rank, .node = daemon->net.self.from}};
+    const struct mu_news quiet = {
+        .type = MU_NEWS_QUIET, .job = job, .quiet = {.rank = rank, .node = daemon->net.self.from}};
     mu_tell("process %" PRIu32 " of job %" PRIu32 " has stopped its heartbeats", rank, job);
     mu_daemon_announce(daemon, &quiet);
 }

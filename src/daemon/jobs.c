@@ -245,7 +245,8 @@ int mu_jobs_open(const struct mu_jobs_config *config, struct mu_jobs **jobs)
         return ENOMEM;
     made->config = *config;
     made->stream_epoll = -1;
-    int error = mu_cores_allowed(&made->allowed) ? open_parts(made) : errno;
+    mu_cores_allowed(&made->allowed); /* or there is none, and nobody is bound */
+    int error = open_parts(made);
     if (error == 0)
         *jobs = made;
     else

@@ -1,4 +1,4 @@
-/* Processes of jobs on cores of their own. */
+/* Processes of jobs on cores of their own, or on their node's part of the host. */
 #include "daemon/jobs_parts.h"
 
 #include <inttypes.h>
@@ -7,6 +7,8 @@
 /* Once for each daemon, when the first job wants it. */
 static const char *know_cores(struct mu_jobs *jobs)
 {
+    if (mu_cores_count(&jobs->allowed) == 0)
+        return "the kernel does not say which processors are allowed";
     return jobs->cores.count > 0 ? NULL : mu_cores_read(&jobs->cores, &jobs->allowed);
 }
 
@@ -45,31 +47,36 @@ static uint32_t core_of(const struct mu_job_process *process)
     return (before + local) % mu_cores_usable(&jobs->cores);
 }
 
+/* A part is a preference: who cannot have it runs anywhere. */
+static bool has_part(const struct mu_job *job)
+{
+    return job->orders->spec.binding == MU_LAUNCH_PART && mu_cores_count(&job->jobs->allowed) > 0;
+}
+
+static void find_part(const struct mu_job *job, struct mu_spawn_cpus *part)
+{
+    const struct mu_hello *self = &job->jobs->config.net->self;
+    mu_cores_part(&job->jobs->allowed, self->from, self->size, part);
+}
+
 void mu_job_bind(const struct mu_job_process *process, struct mu_spawn_spec *start)
 {
     const struct mu_job *job = process->job;
-    const struct mu_launch_job *spec = &job->orders->spec;
-    const struct mu_hello *self = &job->jobs->config.net->self;
-    start->bound = spec->binding != MU_LAUNCH_UNBOUND;
-    if (has_cores(spec))
+    start->bound = has_cores(&job->orders->spec);
+    start->preferred = has_part(job);
+    if (start->bound)
         mu_cores_mask(&job->jobs->cores, core_of(process), &start->cpus);
-    else if (start->bound)
-        mu_cores_part(&job->jobs->allowed, self->from, self->size, &start->cpus);
+    else if (start->preferred)
+        find_part(job, &start->cpus);
 }
 
-static void say(const struct mu_job_process *process, char *text, size_t room)
+static void say_part(const struct mu_job *job, char *text, size_t room)
 {
-    const struct mu_jobs *jobs = process->job->jobs;
-    const struct mu_hello *self = &jobs->config.net->self;
     struct mu_spawn_cpus part;
-    uint32_t count;
-    if (has_cores(&process->job->orders->spec)) {
-        mu_cores_text(&jobs->cores, core_of(process), text, room);
-        return;
-    }
-    count = mu_cores_part(&jobs->allowed, self->from, self->size, &part);
-    snprintf(text, room, "its node's part of the host: %" PRIu32 " processor%s", count,
-             count == 1 ? "" : "s");
+    char list[MU_LAUNCH_BOUND_MAX / 2];
+    find_part(job, &part);
+    mu_cores_list(&part, list, sizeof list);
+    snprintf(text, room, "processors %s, its node's part of the host", list);
 }
 
 void mu_job_say_bound(const struct mu_job_process *process)
@@ -77,9 +84,12 @@ void mu_job_say_bound(const struct mu_job_process *process)
     struct mu_job *job = process->job;
     const struct mu_launch_job *spec = &job->orders->spec;
     char text[MU_LAUNCH_BOUND_MAX + 1];
-    if (spec->binding == MU_LAUNCH_UNBOUND || !spec->report_bindings)
+    if (!spec->report_bindings || !(has_cores(spec) || has_part(job)))
         return;
-    say(process, text, sizeof text);
+    if (has_cores(spec))
+        mu_cores_text(&job->jobs->cores, core_of(process), text, sizeof text);
+    else
+        say_part(job, text, sizeof text);
     struct mu_launch_message message = {
         .type = MU_LAUNCH_BOUND,
         .job = job->number,

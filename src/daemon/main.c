@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2, JOURNAL_EVENTS = 4096, JOURNAL_MAX = MU_BOARD_CAPACITY_MAX };
@@ -141,19 +140,6 @@ static void come_first(void)
         mu_tell("cannot have real-time priority: %s", strerror(errno));
 }
 
-/* As if this host were so many: a node on its own cores does not wait for another's, and who talks
- * to each other most, a daemon and its processes, wakes nobody on another core.  Only this thread,
- * and those that it makes from now on; processes are bound when they are started (jobs_bind.c). */
-static void keep_to_part(mu_slot slot, uint32_t nodes)
-{
-    struct mu_spawn_cpus allowed, part;
-    if (!mu_cores_allowed(&allowed))
-        return;
-    mu_cores_part(&allowed, slot, nodes, &part);
-    if (syscall(SYS_sched_setaffinity, 0, sizeof part, &part) != 0)
-        mu_warn("cannot keep to a part of this host's processors");
-}
-
 static bool is_loopback(struct in_addr address)
 {
     return ntohl(address.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
@@ -212,8 +198,11 @@ int main(int argc, char **argv)
         return fail(text);
     want_descriptors(); /* for us: programs keep the limit that the spawner has seen */
     come_first();
-    if (has_part)
-        keep_to_part(slot, size);
+    /* As if this host were so many: who talks to each other most, a daemon and its processes, wakes
+     * nobody on another core.  After those who have to know all processors of this host, and after
+     * the thread that starts processes: jobs_bind.c binds them. */
+    if (has_part && mu_cores_keep_to_part(slot, size) != 0)
+        mu_warn("cannot keep to a part of this host's processors: %s", strerror(errno));
 
     struct sockaddr_in here = mu_daemon_address(daemon);
     char address[INET_ADDRSTRLEN];

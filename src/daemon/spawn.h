@@ -44,7 +44,8 @@ struct mu_spawn_spec {
     int passed;              /* becomes 3; 0: nothing does */
     bool own_group;          /* leads a new group, so that a signal reaches its children as well */
     bool ignore_sigpipe;     /* MPI programs write to dead peers */
-    bool bound;              /* to these, which counts as making it; else it runs where we do */
+    bool bound;              /* to these, which counts as making it */
+    bool preferred;          /* or these, if that can be; else it runs where the spawner does */
     struct mu_spawn_cpus cpus;
 };
 
@@ -63,9 +64,10 @@ struct mu_spawner;
 
 /* Starts the thread.  Up to 'capacity' starts can be on their way: nothing is allocated later.
  * The thread inherits the caller's scheduling, and so do the processes: call it before raising
- * priorities.  Only while it has nothing to do it comes first, where that is permitted.  Call it
- * after daemonizing: threads do not survive a fork.  Returns 0 and the spawner, or an errno with
- * *spawner untouched; ENOSYS: the kernel has no pidfd_open(). */
+ * priorities, and before keeping to some processors.  Only while it has nothing to do it comes
+ * first, where that is permitted.  Call it after daemonizing: threads do not survive a fork.
+ * Returns 0 and the spawner, or an errno with *spawner untouched; ENOSYS: the kernel has no
+ * pidfd_open(). */
 int mu_spawner_open(uint32_t capacity, struct mu_spawner **spawner);
 
 /* Ends the thread, *and with it every process that it started* and that still runs: they get

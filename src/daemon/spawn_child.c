@@ -55,7 +55,8 @@ IN_CHILD static int bind_to_cpus(struct mu_spawn_child *child)
 {
     const struct mu_spawn_cpus *cpus = &child->spec->cpus;
     child->step = MU_START_CLONE;
-    if (child->spec->bound && syscall(SYS_sched_setaffinity, 0, sizeof *cpus, cpus) != 0)
+    bool wanted = child->spec->bound || child->spec->preferred;
+    if (wanted && syscall(SYS_sched_setaffinity, 0, sizeof *cpus, cpus) != 0 && child->spec->bound)
         return failed(child, errno);
     return 0;
 }

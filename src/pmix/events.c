@@ -238,8 +238,8 @@ static void tell_node(struct mu_pmix *pmix, const struct mu_local_event *event)
         const struct mu_space *there = concerned(pmix, space, event->node);
         if (there == NULL)
             continue;
-        struct notice *notice = make_notice(pmix, there, first_rank_on(there, event->node),
-                                            event->node, text, 1);
+        struct notice *notice =
+            make_notice(pmix, there, first_rank_on(there, event->node), event->node, text, 1);
         add_target(notice, space);
         notice->codes[notice->code_count++] = PMIX_EVENT_NODE_DOWN;
         notify(notice);

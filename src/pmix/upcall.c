@@ -129,9 +129,8 @@ static void on_quiet(size_t id, pmix_status_t status, const pmix_proc_t *source,
                      pmix_event_notification_cbfunc_fn_t done, void *data)
 {
     (void)id, (void)status, (void)results, (void)result_count;
-    struct quiet *quiet = mu_pmix_is_closing() || is_from_client(info, info_count)
-                              ? NULL
-                              : malloc(sizeof *quiet);
+    struct quiet *quiet =
+        mu_pmix_is_closing() || is_from_client(info, info_count) ? NULL : malloc(sizeof *quiet);
     if (quiet != NULL) {
         *quiet = (struct quiet){.upcall.run = run_quiet, .proc = *source};
         mu_upcall_put(&quiet->upcall);

@@ -118,6 +118,8 @@ static const char *job_error(const struct mu_launch_job *spec, char *text)
     if (spec->binding >= MU_LAUNCH_BINDINGS)
         return say(text, "binding %u is not between 0 and %d", spec->binding,
                    MU_LAUNCH_BINDINGS - 1);
+    if (spec->binding == MU_LAUNCH_PART && !spec->one_host)
+        return say(text, "binding %d is for nodes of one host", MU_LAUNCH_PART);
     const char *error = runs_error(spec, text);
     if (error == NULL)
         error = parent_error(&spec->parent, text);

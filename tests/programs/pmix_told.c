@@ -3,8 +3,9 @@
  *     pmix_told VICTIM kill|exit|node|quiet CODES=TIMES...
  *
  * Each CODES, as -402,-7, is one handler, "default" one without codes.  When all are there, VICTIM
- * dies, with its node when that is said; or it promises heartbeats, and sends none.  The others wait until each handler was called TIMES
- * times, come together once more, and say how often each was called, with what it was told last. */
+ * dies, with its node when that is said; or it promises heartbeats, and sends none.  The others
+ * wait until each handler was called TIMES times, come together once more, and say how often each
+ * was called, with what it was told last. */
 #include <pmix.h>
 #include <pthread.h>
 #include <signal.h>
@@ -118,8 +119,8 @@ static void promise_heartbeats(void)
     uint32_t seconds = 1;
     PMIX_INFO_LOAD(&monitor, PMIX_MONITOR_HEARTBEAT, NULL, PMIX_POINTER);
     PMIX_INFO_LOAD(&time, PMIX_MONITOR_HEARTBEAT_TIME, &seconds, PMIX_UINT32);
-    pmix_status_t status = PMIx_Process_monitor(&monitor, PMIX_MONITOR_HEARTBEAT_ALERT, &time, 1,
-                                                NULL, NULL);
+    pmix_status_t status =
+        PMIx_Process_monitor(&monitor, PMIX_MONITOR_HEARTBEAT_ALERT, &time, 1, NULL, NULL);
     if (status != PMIX_SUCCESS)
         fail("a promise of heartbeats", status);
 }

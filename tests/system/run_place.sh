@@ -59,16 +59,26 @@ expect 0 "cores that are shared"
 [ "$(grep -c 'is bound to core' err)" -eq 3 ] || complain "not all are bound"
 
 # Without --bind-to nodes of this host have parts of it, where processes are spread evenly.
-run_on_one --nodes 3 --report-bindings grep -o 'Cpus_allowed_list:.*' /proc/self/status </dev/null
+run_on_one --nodes 3 --report-bindings true </dev/null
 expect 0 "parts of the host"
-[ "$(cut -f 2 out | sort -u)" = "$only" ] || complain "the processes are not where they are to be"
-[ "$(grep -c "is bound to its node's part of the host: 1 processor$" err)" -eq 3 ] || complain "not all have their node's part"
+[ "$(grep -c "is bound to processors $only, its node's part of the host$" err)" -eq 3 ] || complain "not all have their node's part"
 run_on_one --nodes 3 --bind-to none --report-bindings true </dev/null
 expect 0 "--bind-to none"
 [ "$(grep -c 'is not bound' err)" -eq 3 ] || complain "some are bound"
-run --nodes $(($(nproc) + 1)) -n 1 --report-bindings true </dev/null
-expect 0 "fewer processes than processors"
-[ "$(nproc)" -eq 1 ] || says "is not bound"
+# The daemon and its process are on the first, or on the second, of two processors.
+two=$(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }' | head -2 | paste -sd,)
+if [[ $two == *,* ]]; then
+    MUSTER_TEST=$tag timeout -k 5 60 taskset -c "$two" "$MUSTER" run --nodes 2 -n 2 --tag-output \
+        sh -c 'taskset -cp $$; taskset -cp $PPID' >out 2>err </dev/null
+    code=$?
+    expect 0 "two nodes on two processors"
+    [ "$(grep -c ": ${two%,*}\$" out)" -eq 2 ] && [ "$(grep -c ": ${two#*,}\$" out)" -eq 2 ] ||
+        complain "a node is not on its processor: $(cat out)"
+    MUSTER_TEST=$tag timeout -k 5 60 taskset -c "$two" "$MUSTER" run --nodes 3 -n 1 --report-bindings true >out 2>err </dev/null
+    code=$?
+    expect 0 "fewer processes than processors"
+    says "is not bound"
+fi
 
 # SIGPIPE ends a writer, unless it is to survive others.
 ignored='grep -q "^SigIgn:.*1...$" /proc/self/status && echo yes || echo no'

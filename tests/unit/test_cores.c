@@ -108,8 +108,7 @@ static unsigned long part_of(unsigned long allowed, mu_slot slot, uint32_t nodes
 {
     const struct mu_spawn_cpus all = {{allowed}};
     struct mu_spawn_cpus part;
-    uint32_t count = mu_cores_part(&all, slot, nodes, &part);
-    assert_int_equal(mu_cores_count(&part), count);
+    mu_cores_part(&all, slot, nodes, &part);
     for (size_t i = 1; i < sizeof part.words / sizeof part.words[0]; i++)
         assert_int_equal(part.words[i], 0);
     return part.words[0];
@@ -132,6 +131,25 @@ static void nodes_of_one_host_share_its_processors(void **state)
     assert_int_equal(part_of(0xa4, 1, 3), 0x20);
     assert_int_equal(part_of(0xa4, 2, 3), 0x80);
     assert_int_equal(part_of(0x10, 63, 64), 0x10);
+}
+
+static void expect_list(unsigned long mask, size_t room, const char *list)
+{
+    const struct mu_spawn_cpus cpus = {{mask}};
+    char text[32];
+    mu_cores_list(&cpus, text, room);
+    assert_string_equal(text, list);
+}
+
+static void processors_are_listed_as_people_do(void **state)
+{
+    (void)state;
+    expect_list(0, 32, "");
+    expect_list(1, 32, "0");
+    expect_list(0xf, 32, "0-3");
+    expect_list(0xb6, 32, "1-2,4-5,7");
+    expect_list(0x8000000000000000, 32, "63");
+    expect_list(0xb6, 6, "1-2,4");
 }
 
 /* ---- this host ---- */
@@ -182,6 +200,7 @@ int main(void)
         cmocka_unit_test(the_last_processor_has_its_bit),
         cmocka_unit_test(nodes_of_one_host_share_its_cores),
         cmocka_unit_test(nodes_of_one_host_share_its_processors),
+        cmocka_unit_test(processors_are_listed_as_people_do),
         cmocka_unit_test(this_host_is_what_the_kernel_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

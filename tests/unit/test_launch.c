@@ -439,6 +439,10 @@ static void test_counts_without_bytes(void **state)
     bytes[AT_BINDING] = 4;
     expect_refusal(count, "binding 4 is not between 0 and 3");
     encode_job();
+    bytes[AT_BINDING] = MU_LAUNCH_PART;
+    bytes[AT_BINDING + 1] = 0;
+    expect_refusal(count, "binding 3 is for nodes of one host");
+    encode_job();
     bytes[AT_FIRST_COUNT] = 255; /* the first run is so long that the ranks after it wrap around */
     expect_refusal(count, "the run at rank 0 ends after the job's 5 ranks");
 }

@@ -84,6 +84,7 @@ static inline struct mu_launch_job random_job(struct random *r, struct random_la
         .runs = memory->runs,
         .credit = random_between(r, 0, UINT64_MAX),
     };
+    spec.one_host |= spec.binding == MU_LAUNCH_PART;
     for (uint32_t i = 0; i < spec.run_count; i++) {
         uint32_t count = random_row(r, size - first, spec.run_count - i);
         memory->runs[i] =

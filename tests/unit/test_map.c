@@ -383,6 +383,10 @@ static void even_is_when_no_processor_has_more_than_its_share(void **state)
     assert_false(is_even(2, 8, (const uint32_t[]){8, 0}));
     assert_false(is_even(2, 8, (const uint32_t[]){2, 2}));
     assert_true(is_even(1, 2, (const uint32_t[]){2}));
+    assert_false(is_even(3, 3, (const uint32_t[]){2, 2, 0})); /* the third is idle */
+    assert_true(is_even(3, 3, (const uint32_t[]){2, 1, 1}));
+    assert_true(is_even(3, 8, (const uint32_t[]){2, 3, 3}));
+    assert_false(is_even(3, 8, (const uint32_t[]){3, 3, 2}));
 }
 
 int main(void)

@@ -42,7 +42,7 @@ static void what_goes_out_comes_in_again(void **state)
     (void)state;
     size_t longest = 0;
     for (uint64_t seed = 0; seed < 3000; seed++) {
-        struct random r = {.state = seed, .slots = MU_SIZE_MAX, .small = seed % 5 == 0};
+        struct random r = {.state = seed, .slots = MU_SIZE_MAX, .small = seed % 7 == 0};
         struct mu_news news = random_news(&r, (enum mu_news_type)(1 + seed % MU_NEWS_LAST)), in;
         uint8_t bytes[MU_NEWS_BYTES_MAX + 1] = {0}, again[MU_NEWS_BYTES_MAX];
         size_t count = mu_news_encode(&news, bytes);
