@@ -39,6 +39,8 @@ struct mu_pmix_host {
     void *owner;
     /* From any thread: turn() is to be called soon. */
     void (*wake)(void *owner);
+    /* turn() is to be called in so many ms, and not before unless for another reason. */
+    void (*later)(void *owner, uint64_t ms);
     /* What job_begin() began is done: processes may start. */
     void (*ready)(void *owner, uint32_t job);
     /* All processes of 'runs' on this node have come to the n-th collective of this tag: NULL, or
@@ -93,7 +95,7 @@ struct mu_pmix_module {
     struct mu_pmix *(*open)(const struct mu_pmix_config *config, char text[MU_PMIX_TEXT_MAX]);
     /* Blocks for a ms; no hook is called but 'answer', for questions that are open. */
     void (*close)(struct mu_pmix *pmix);
-    /* After 'wake'. */
+    /* After 'wake' and 'later'. */
     void (*turn)(struct mu_pmix *pmix);
     /* The hook 'ready' follows.  NULL, or why not. */
     const char *(*job_begin)(struct mu_pmix *pmix, const struct mu_pmix_job *job);

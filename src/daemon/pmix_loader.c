@@ -46,6 +46,8 @@ struct mu_pmix_loader {
     uint32_t processors;
     int bell; /* an eventfd: the module wants a turn, or the thread has ended; -1: none */
     uv_poll_t poll;
+    uv_timer_t timer; /* the module wants a turn then */
+    uint32_t handles; /* of these two, not closed yet */
     pthread_t thread;
     uint64_t begin_ns;
     _Atomic bool loaded; /* the thread has done its work; what it found is below */
@@ -149,6 +151,19 @@ static const char *on_spawn(void *owner, uint32_t job, uint32_t rank, uint32_t n
     return loader->config.host.spawn(loader->config.host.owner, job, rank, number, wish);
 }
 
+static void on_timer(uv_timer_t *timer)
+{
+    struct mu_pmix_loader *loader = timer->data;
+    if (loader->state == RUNS)
+        loader->module->turn(loader->pmix);
+}
+
+static void on_later(void *owner, uint64_t ms)
+{
+    struct mu_pmix_loader *loader = owner;
+    uv_timer_start(&loader->timer, on_timer, ms, 0);
+}
+
 static void on_quiet(void *owner, uint32_t job, uint32_t rank)
 {
     struct mu_pmix_loader *loader = owner;
@@ -162,6 +177,7 @@ static void on_abort(void *owner, uint32_t job, uint32_t rank)
 }
 
 static const struct mu_pmix_host hooks = {.wake = wake,
+                                          .later = on_later,
                                           .ready = on_ready,
                                           .exchange = on_exchange,
                                           .ask = on_ask,
@@ -265,6 +281,7 @@ static int hang_bell(struct mu_pmix_loader *loader)
     int failed = uv_poll_init(loader->config.loop, &loader->poll, loader->bell);
     if (failed != 0)
         return -failed;
+    loader->handles++;
     loader->poll.data = loader;
     return -uv_poll_start(&loader->poll, UV_READABLE, on_bell);
 }
@@ -272,6 +289,9 @@ static int hang_bell(struct mu_pmix_loader *loader)
 static void start_loading(struct mu_pmix_loader *loader)
 {
     loader->begin_ns = uv_hrtime();
+    uv_timer_init(loader->config.loop, &loader->timer); /* cannot fail */
+    loader->timer.data = loader;
+    loader->handles++;
     int error = mu_scratch_open(&loader->scratch, loader->config.machine, loader->config.self);
     if (error == 0)
         error = hang_bell(loader);
@@ -465,9 +485,11 @@ static void free_loader(struct mu_pmix_loader *loader)
     free(loader);
 }
 
-static void on_poll_closed(uv_handle_t *handle)
+static void on_closed(uv_handle_t *handle)
 {
-    free_loader(handle->data);
+    struct mu_pmix_loader *loader = handle->data;
+    if (--loader->handles == 0)
+        free_loader(loader);
 }
 
 void mu_pmix_loader_close(struct mu_pmix_loader *loader)
@@ -486,8 +508,11 @@ void mu_pmix_loader_close(struct mu_pmix_loader *loader)
         free_waiting(waiting);
     }
     mu_scratch_close(&loader->scratch);
+    bool has_handles = loader->handles > 0;
+    if (loader->timer.data != NULL)
+        uv_close((uv_handle_t *)&loader->timer, on_closed);
     if (loader->poll.data != NULL)
-        uv_close((uv_handle_t *)&loader->poll, on_poll_closed);
-    else
+        uv_close((uv_handle_t *)&loader->poll, on_closed);
+    if (!has_handles)
         free_loader(loader);
 }

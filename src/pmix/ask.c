@@ -14,6 +14,7 @@ static bool read_kept(struct mu_reader *reader, struct mu_kept_question *questio
     question->flag = mu_read_u8(reader) != 0;
     question->by = mu_read_u32(reader);
     question->rank = mu_read_u32(reader);
+    question->wait_s = mu_read_u32(reader);
     size_t left = mu_reader_left(reader);
     const uint8_t *rest = mu_read_bytes(reader, left);
     size_t length = rest != NULL ? strnlen((const char *)rest, left) : left;

@@ -198,6 +198,7 @@ struct mu_kept_question {
     uint32_t job;      /* the first one of the run, which has all its keys */
     bool flag;         /* PUBLISH: for one reader only; LOOKUP: waits for it */
     uint32_t by, rank; /* who asks: its job */
+    uint32_t wait_s;   /* LOOKUP: for at most so long; 0: as long as it takes */
     const char *key;
     const uint8_t *bytes; /* PUBLISH: the value, as libpmix packs it */
     size_t count;
@@ -206,6 +207,7 @@ struct mu_kept_question {
 void mu_keep_asked(struct mu_pmix *pmix, enum mu_ask_kind kind,
                    const struct mu_kept_question *question, void *ticket);
 void mu_keep_over(struct mu_pmix *pmix, uint32_t job);
+void mu_keep_turn(struct mu_pmix *pmix); /* who has waited for long enough is answered */
 
 /* ---- query.c ---- */
 

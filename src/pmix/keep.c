@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Of one job, at one node: what is published there, and the questions that wait. */
 enum { KEPT_BYTES_MAX = 16 * 1024 * 1024 };
@@ -14,10 +15,18 @@ struct mu_published {
     bool read_once;    /* gone with its first reader */
     uint32_t by, rank; /* who published it, or waits: its job */
     void *ticket;      /* of who waits */
+    uint64_t due_ns;   /* until when; 0: as long as it takes */
     char *key;
     size_t count;
     uint8_t bytes[];
 };
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static void answer(struct mu_pmix *pmix, void *ticket, pmix_status_t status,
                    const struct mu_published *found)
@@ -110,6 +119,23 @@ static void publish(struct mu_pmix *pmix, const struct mu_kept_question *questio
         drop(find(pmix, question->job, question->key, false));
 }
 
+void mu_keep_turn(struct mu_pmix *pmix)
+{
+    uint64_t now = now_ns(), next_ns = UINT64_MAX;
+    for (struct mu_published **link = &pmix->published; *link != NULL;) {
+        if ((*link)->due_ns > 0 && (*link)->due_ns <= now) {
+            answer(pmix, (*link)->ticket, PMIX_ERR_TIMEOUT, NULL);
+            drop(link);
+            continue;
+        }
+        if ((*link)->due_ns > 0 && (*link)->due_ns < next_ns)
+            next_ns = (*link)->due_ns;
+        link = &(*link)->next;
+    }
+    if (next_ns != UINT64_MAX) /* rounded up: not once more in vain */
+        pmix->config.host.later(pmix->config.host.owner, (next_ns - now) / 1000000 + 1);
+}
+
 static void lookup(struct mu_pmix *pmix, const struct mu_kept_question *question, void *ticket)
 {
     struct mu_published **link = find(pmix, question->job, question->key, false);
@@ -124,6 +150,10 @@ static void lookup(struct mu_pmix *pmix, const struct mu_kept_question *question
         waiting->waits = true;
         waiting->by = question->by;
         waiting->ticket = ticket;
+        if (question->wait_s > 0) {
+            waiting->due_ns = now_ns() + question->wait_s * UINT64_C(1000000000);
+            mu_keep_turn(pmix);
+        }
     } else {
         answer(pmix, ticket, PMIX_ERR_NOT_FOUND, NULL);
     }

@@ -114,11 +114,17 @@ static void close_module(struct mu_pmix *pmix)
     free(pmix);
 }
 
+static void turn(struct mu_pmix *pmix)
+{
+    mu_upcall_turn(pmix);
+    mu_keep_turn(pmix);
+}
+
 __attribute__((visibility("default"))) const struct mu_pmix_module mu_pmix_module = {
     .version = MU_PMIX_VERSION,
     .open = open_module,
     .close = close_module,
-    .turn = mu_upcall_turn,
+    .turn = turn,
     .job_begin = mu_space_begin,
     .job_over = mu_space_over,
     .env = mu_space_env,

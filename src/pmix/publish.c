@@ -21,7 +21,7 @@ static mu_slot keeper_of(const struct mu_pmix *pmix, const struct mu_space *spac
 /* ---- who asks: on libpmix's thread, then on the loop ---- */
 
 /* Of a question: where the asker's job is, and how long it is before the key. */
-enum { QUESTION_JOB = 2, QUESTION_FIXED = 10 };
+enum { QUESTION_JOB = 2, QUESTION_FIXED = 14 };
 
 /* One key of a request. */
 struct item {
@@ -62,10 +62,12 @@ static void finish_lookup(struct request *request)
     for (size_t i = 0; list != NULL && i < request->item_count; i++)
         if (request->items[i].found.key[0] != '\0')
             list[found++] = request->items[i].found; /* still the item's */
-    pmix_status_t status = found == request->item_count                  ? PMIX_SUCCESS
-                           : found > 0                                   ? PMIX_ERR_PARTIAL_SUCCESS
-                           : request->status == PMIX_ERR_OUT_OF_RESOURCE ? request->status
-                                                                         : PMIX_ERR_NOT_FOUND;
+    pmix_status_t status =
+        found == request->item_count ? PMIX_SUCCESS
+        : found > 0                  ? PMIX_ERR_PARTIAL_SUCCESS
+        : request->status == PMIX_ERR_OUT_OF_RESOURCE || request->status == PMIX_ERR_TIMEOUT
+            ? request->status
+            : PMIX_ERR_NOT_FOUND;
     request->lookup_done(status, list, found, request->data);
     free(list);
 }
@@ -153,10 +155,17 @@ static void run_request(struct mu_pmix *pmix, struct mu_upcall *upcall)
     }
 }
 
-/* kind, whether to wait or to keep for one reader only, job (filled in on the loop), rank, key with
- * NUL, and what follows. */
-static bool write_question(struct item *item, enum mu_ask_kind kind, bool flag, uint32_t rank,
-                           const char *key, const char *bytes, size_t count)
+/* What is asked besides the key. */
+struct wish {
+    enum mu_ask_kind kind;
+    bool flag; /* as in a mu_kept_question */
+    uint32_t rank, wait_s;
+};
+
+/* kind, flag, job (filled in on the loop), rank, how long to wait, key with NUL, and what follows.
+ */
+static bool write_question(struct item *item, const struct wish *wish, const char *key,
+                           const char *bytes, size_t count)
 {
     struct mu_writer writer;
     size_t room = QUESTION_FIXED + strlen(key) + 1 + count;
@@ -164,10 +173,11 @@ static bool write_question(struct item *item, enum mu_ask_kind kind, bool flag, 
     if (item->question == NULL)
         return false;
     mu_writer_init(&writer, item->question, room);
-    mu_write_u8(&writer, (uint8_t)kind);
-    mu_write_u8(&writer, flag);
+    mu_write_u8(&writer, (uint8_t)wish->kind);
+    mu_write_u8(&writer, wish->flag);
     mu_write_u32(&writer, 0);
-    mu_write_u32(&writer, rank);
+    mu_write_u32(&writer, wish->rank);
+    mu_write_u32(&writer, wish->wait_s);
     mu_write_bytes(&writer, key, strlen(key) + 1);
     if (count > 0)
         mu_write_bytes(&writer, bytes, count);
@@ -182,9 +192,9 @@ static bool write_publish(struct item *item, const pmix_proc_t *proc, const pmix
     pmix_data_buffer_t buffer;
     PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
     pmix_value_t *value = (pmix_value_t *)&info->value;
+    const struct wish wish = {.kind = MU_ASK_PUBLISH, .flag = read_once, .rank = proc->rank};
     bool good = PMIx_Data_pack(NULL, &buffer, value, 1, PMIX_VALUE) == PMIX_SUCCESS &&
-                write_question(item, MU_ASK_PUBLISH, read_once, proc->rank, info->key,
-                               buffer.base_ptr, buffer.bytes_used);
+                write_question(item, &wish, info->key, buffer.base_ptr, buffer.bytes_used);
     PMIX_DATA_BUFFER_DESTRUCT(&buffer);
     return good;
 }
@@ -248,9 +258,9 @@ static size_t count_of(char **keys)
     return count;
 }
 
-static pmix_status_t ask_for_keys(enum mu_ask_kind kind, const pmix_proc_t *proc, char **keys,
-                                  bool flag, pmix_op_cbfunc_t op_done,
-                                  pmix_lookup_cbfunc_t lookup_done, void *data)
+static pmix_status_t ask_for_keys(const struct wish *wish, const pmix_proc_t *proc, char **keys,
+                                  pmix_op_cbfunc_t op_done, pmix_lookup_cbfunc_t lookup_done,
+                                  void *data)
 {
     size_t count = count_of(keys);
     struct request *request = make_request(proc, count, data);
@@ -260,21 +270,25 @@ static pmix_status_t ask_for_keys(enum mu_ask_kind kind, const pmix_proc_t *proc
     request->op_done = op_done;
     request->lookup_done = lookup_done;
     for (size_t i = 0; good && i < count; i++)
-        good = write_question(&request->items[request->item_count++], kind, flag, proc->rank,
-                              keys[i], NULL, 0);
+        good = write_question(&request->items[request->item_count++], wish, keys[i], NULL, 0);
     return hand_over(request, good);
 }
 
 pmix_status_t mu_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t info[],
                         size_t count, pmix_lookup_cbfunc_t done, void *data)
 {
-    bool wait = false;
-    for (size_t i = 0; i < count; i++)
-        wait = wait || PMIX_CHECK_KEY(&info[i], PMIX_WAIT);
-    return ask_for_keys(MU_ASK_LOOKUP, proc, keys, wait, NULL, done, data);
+    struct wish wish = {.kind = MU_ASK_LOOKUP, .rank = proc->rank};
+    for (size_t i = 0; i < count; i++) {
+        bool is_limit = PMIX_CHECK_KEY(&info[i], PMIX_TIMEOUT) && info[i].value.type == PMIX_INT;
+        wish.flag = wish.flag || PMIX_CHECK_KEY(&info[i], PMIX_WAIT);
+        if (is_limit && info[i].value.data.integer > 0)
+            wish.wait_s = (uint32_t)info[i].value.data.integer;
+    }
+    return ask_for_keys(&wish, proc, keys, NULL, done, data);
 }
 
 pmix_status_t mu_unpublish(const pmix_proc_t *proc, char **keys, pmix_op_cbfunc_t done, void *data)
 {
-    return ask_for_keys(MU_ASK_UNPUBLISH, proc, keys, false, done, NULL, data);
+    const struct wish wish = {.kind = MU_ASK_UNPUBLISH, .rank = proc->rank};
+    return ask_for_keys(&wish, proc, keys, done, NULL, data);
 }

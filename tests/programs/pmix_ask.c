@@ -56,6 +56,21 @@ static pmix_status_t lookup(const char *key, uint32_t *value, uint32_t *by)
     return status;
 }
 
+/* Of what nobody will publish. */
+static pmix_status_t lookup_for_a_second(const char *key)
+{
+    pmix_pdata_t data;
+    pmix_info_t info[2];
+    int all_of_it = 0, seconds = 1;
+    PMIX_PDATA_CONSTRUCT(&data);
+    PMIX_LOAD_KEY(data.key, key);
+    PMIX_INFO_LOAD(&info[0], PMIX_WAIT, &all_of_it, PMIX_INT);
+    PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
+    pmix_status_t status = PMIx_Lookup(&data, 1, info, 2);
+    PMIX_PDATA_DESTRUCT(&data);
+    return status;
+}
+
 static pmix_status_t publish_bytes(const char *key, size_t count)
 {
     pmix_info_t info;
@@ -89,6 +104,7 @@ static void use_keys(void)
     check("a key twice", publish(key, 1), PMIX_ERR_DUPLICATE_KEY);
     check("unpublish", PMIx_Unpublish(mine, NULL, 0), PMIX_SUCCESS);
     check("lookup of what is not there", lookup(key, NULL, NULL), PMIX_ERR_NOT_FOUND);
+    check("lookup of what never comes", lookup_for_a_second(key), PMIX_ERR_TIMEOUT);
 }
 
 static void use_collectives(void)
