@@ -4,7 +4,6 @@
 #include "cli/bench_stats.h"
 #include "cli/commands.h"
 #include "cli/output.h"
-#include "daemon/cores.h"
 #include "sim/random.h"
 
 #include <errno.h>
@@ -27,8 +26,7 @@ static bool pass_ms(void *owner)
 static _Noreturn void be_client(const struct bench_rig *rig, uint32_t rank, pid_t bench)
 {
     char pid[16], rank_text[16], node[16];
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != bench ||
-        mu_cores_keep_to_part(rank / rig->procs, rig->relays.nodes) != 0)
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != bench)
         _exit(1);
     snprintf(pid, sizeof pid, "%d", (int)bench);
     snprintf(rank_text, sizeof rank_text, "%u", rank);

@@ -138,7 +138,7 @@ bool bench_machine_pass_ms(void *owner)
 /* ---- a job ---- */
 
 bool bench_machine_start(struct bench_machine *bench, const char *client, uint32_t procs,
-                         uint32_t victim)
+                         uint32_t victim, bool has_parts)
 {
     char pid[16], text[MACHINE_TEXT_MAX];
     uint32_t nodes = machine_nodes(bench->machine);
@@ -150,7 +150,7 @@ bool bench_machine_start(struct bench_machine *bench, const char *client, uint32
         .program_count = 1,
         .programs = &program,
         .envp = (const char *const *)environ,
-        .binding = MU_LAUNCH_PART,
+        .binding = has_parts ? MU_LAUNCH_PART : MU_LAUNCH_UNBOUND,
         .one_host = true,
         .hooks = {.owner = bench,
                   .ended = on_ended,

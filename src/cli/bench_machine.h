@@ -30,10 +30,10 @@ bool bench_machine_open(struct bench_machine *bench, uint32_t nodes);
 /* Ends them, with everything that runs there; also after a failure. */
 void bench_machine_close(struct bench_machine *bench);
 
-/* Starts clients of this process, whose program is 'client': so many on each node.  False: it has
- * said why. */
+/* Starts clients of this process, whose program is 'client': so many on each node, which keep to
+ * its part of the host or run anywhere.  False: it has said why. */
 bool bench_machine_start(struct bench_machine *bench, const char *client, uint32_t procs,
-                         uint32_t victim);
+                         uint32_t victim, bool has_parts);
 
 /* Kills them, and waits until the daemons have forgotten them. */
 bool bench_machine_stop(struct bench_machine *bench);

@@ -27,7 +27,7 @@ struct procfail {
     struct rows rows;
     double *pss_kib; /* of each daemon */
     struct bench_stages stages;
-    bool with_stages, with_each;
+    bool with_parts, with_stages, with_each;
     uint64_t missed, wrong;
 };
 
@@ -145,7 +145,7 @@ static bool measure_once(struct procfail *p, size_t rep)
     enum bench_kind order[BENCH_KINDS] = {0};
     uint32_t order_count = draw_order(p, order), victim = draw_victim(p, rep);
     bench_page_reset(p->rig.page, victim, order, order_count);
-    if (!bench_machine_start(&p->machine, p->rig.client, p->rig.procs, victim) ||
+    if (!bench_machine_start(&p->machine, p->rig.client, p->rig.procs, victim, p->with_parts) ||
         !bench_rig_ready(&p->rig) || !measure_in_order(p, samples))
         return false;
     keep(p, rep, samples);
@@ -213,6 +213,7 @@ static void print_json(struct procfail *p, const struct result *result)
     json_object_set_new(object, "procs", json_integer(p->rig.procs));
     json_object_set_new(object, "reps", json_integer((json_int_t)p->reps));
     json_object_set_new(object, "seed", json_integer((json_int_t)p->seed));
+    json_object_set_new(object, "parts", json_boolean(p->with_parts));
     json_object_set_new(object, "detect_ms", bench_figures_json(&result->detect));
     json_object_set_new(object, "daemon_all_ms", bench_figures_json(&result->daemons));
     json_object_set_new(object, "all_told_ms", bench_figures_json(&result->last[BENCH_DEATH]));
@@ -268,10 +269,11 @@ static const char about[] =
     "it through libmuster; and, with the same processes, until the last has read one message of\n"
     "64 bytes that relays pass along the same graph with bare sockets and no protocol: once with\n"
     "relays that are ordinary processes, once with relays that have the daemons' real-time\n"
-    "priority, where that is permitted.\n"
+    "priority, where that is permitted, and their processors.\n"
     "\n"
     "Each time new processes are started on a machine of daemons that stands, so that the number\n"
     "of survivors is always the same; the victim, and which of the three comes first, is drawn.\n"
+    "Processes run where the kernel puts them, as on hosts, unless there is --parts.\n"
     "All nodes are on this host: times are for its number of cores, the ratios are what counts.\n"
     "\n"
     "missed: survivors that had not read it after 10 s. false: events about somebody who was not\n"
@@ -280,12 +282,14 @@ static const char about[] =
 int cmd_bench_procfail(int argc, char **argv)
 {
     uint64_t nodes = 64, procs = 12, reps = 30, seed = 1;
-    bool json = false, stages = false, each = false;
+    bool json = false, stages = false, each = false, parts = false;
     const struct arg args[] = {
         {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "N", "nodes, a daemon on each (64)"},
         {"procs", ARG_NUMBER, &procs, 1, BENCH_CLIENTS_MAX, "P", "processes on each node (12)"},
         {"reps", ARG_NUMBER, &reps, 1, 10000, "R", "how often (30)"},
         {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: victims and order (1)"},
+        {"parts", ARG_FLAG, &parts, 0, 0, NULL,
+         "processes keep to their node's part of this host, as with 'muster run --nodes'"},
         {"stages", ARG_FLAG, &stages, 0, 0, NULL, "say where the time goes"},
         {"each", ARG_FLAG, &each, 0, 0, NULL, "say of each from when to when, to standard error"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
@@ -301,6 +305,7 @@ int cmd_bench_procfail(int argc, char **argv)
     p.rig.procs = (uint32_t)procs;
     p.rig.pass_ms = bench_machine_pass_ms;
     p.rig.owner = &p.machine;
+    p.with_parts = parts;
     p.seed = seed;
     p.reps = reps;
     p.with_stages = stages;

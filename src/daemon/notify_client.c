@@ -702,13 +702,14 @@ static bool has_left(const struct mu_client *client)
     }
 }
 
-static void on_hang_up(struct mu_client *client)
+static void on_hang_up(struct mu_client *client, bool was_reset)
 {
     const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
     const struct mu_notify_here *here =
         client->job != NULL ? mu_notify_find_here(client->job, client->rank) : NULL;
     /* Not a child of it that has opened a handle of its own. */
-    if (here != NULL && here->pid != 0 && here->pid == (uint32_t)client->pid && !has_left(client))
+    if (here != NULL && here->pid != 0 && here->pid == (uint32_t)client->pid &&
+        !(was_reset && has_left(client)))
         hooks->dying(hooks->owner, client->job->number, client->rank);
     mu_client_close(client);
 }
@@ -721,7 +722,7 @@ static void read_packet(struct mu_client *client)
     if (count < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (count <= 0)
-        on_hang_up(client);
+        on_hang_up(client, count < 0);
     else
         on_packet(client, bytes, (size_t)count);
 }
@@ -730,7 +731,7 @@ static void on_client(uv_poll_t *poll, int status, int events)
 {
     struct mu_client *client = poll->data;
     if (status < 0) {
-        on_hang_up(client); /* it had not read everything */
+        on_hang_up(client, true); /* it had not read everything */
         return;
     }
     if (events & UV_READABLE)

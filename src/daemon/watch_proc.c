@@ -15,14 +15,20 @@
 /* The C library has this name only since glibc 2.36. */
 #define IDTYPE_PIDFD ((idtype_t)3)
 
+/* Whose end was fetched: to be buried, and reaped then. */
+struct ended {
+    int pidfd;
+    pid_t group; /* that it led; 0: none */
+};
+
 struct mu_watch_proc {
     int epoll_fd;
     uint32_t capacity;
     uint32_t count;
     uint32_t high;    /* slots that have ever been in use */
     uint32_t *unused; /* below 'high', given back: high - count of them */
-    int *ended;       /* pidfds of those whose end was fetched, to be reaped */
-    uint32_t ended_count;
+    struct ended *ended;
+    uint32_t ended_count, buried;
     struct mu_watched *at; /* pidfd -1: slot not in use */
 };
 
@@ -162,23 +168,35 @@ static int wait_for(int pidfd, siginfo_t *info, int flags)
     return result;
 }
 
+/* What can wait until the ends that were fetched have been told. */
+static void bury(struct mu_watch_proc *watch)
+{
+    for (; watch->buried < watch->ended_count; watch->buried++) {
+        const struct ended *ended = &watch->ended[watch->buried];
+        if (ended->group > 0)
+            kill(-ended->group, SIGKILL);
+        epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, ended->pidfd, NULL);
+    }
+}
+
 void mu_watch_proc_reap(struct mu_watch_proc *watch)
 {
     siginfo_t info;
+    bury(watch);
     for (uint32_t i = 0; i < watch->ended_count; i++) {
-        wait_for(watch->ended[i], &info, 0);
-        close(watch->ended[i]);
+        wait_for(watch->ended[i].pidfd, &info, 0);
+        close(watch->ended[i].pidfd);
     }
-    watch->ended_count = 0;
+    watch->ended_count = watch->buried = 0;
 }
 
 static void forget(struct mu_watch_proc *watch, uint32_t slot)
 {
     struct mu_watched *process = &watch->at[slot];
-    epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, process->pidfd, NULL);
     if (watch->ended_count == watch->capacity)
         mu_watch_proc_reap(watch);
-    watch->ended[watch->ended_count++] = process->pidfd;
+    watch->ended[watch->ended_count++] =
+        (struct ended){process->pidfd, process->own_group ? process->pid : 0};
     process->pidfd = -1;
     watch->count--;
     watch->unused[watch->high - watch->count - 1] = slot;
@@ -194,8 +212,6 @@ static bool see_end(const struct mu_watched *process, struct mu_exit_kind *kind)
     }
     if (info.si_pid == 0)
         return false;
-    if (process->own_group)
-        kill(-process->pid, SIGKILL);
     *kind = mu_exit_kind_of(&info);
     return true;
 }
@@ -203,6 +219,7 @@ static bool see_end(const struct mu_watched *process, struct mu_exit_kind *kind)
 bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end)
 {
     struct epoll_event event;
+    bury(watch);
     for (;;) {
         int ready = epoll_wait(watch->epoll_fd, &event, 1, 0);
         if (ready < 0 && errno == EINTR)

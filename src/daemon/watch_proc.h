@@ -70,8 +70,9 @@ int mu_watch_proc_fd(const struct mu_watch_proc *watch);
 void mu_watch_proc_await(struct mu_watch_proc *watch, uint32_t job, uint32_t rank,
                          uint64_t timeout_ns);
 
-/* One process that has ended; it is no longer watched, but still to be reaped.  False when there is
- * none. */
+/* One process that has ended; it is no longer watched, but still to be reaped.  The group that it
+ * has led is killed with the next call, so that who tells the end comes first: call it until there
+ * is none.  False when there is none. */
 bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end);
 
 /* Reaps those whose end was fetched, when their ends have been told: it may take long.  The last

@@ -56,7 +56,8 @@ enum mu_launch_binding {
 
 /* Where all nodes are on one host each has a part of its processors, as if it were a host of its
  * own: a row of them, counted among those that the daemon may run on.  Where there are more nodes
- * than processors, several nodes have the same one. */
+ * than processors they are dealt out in turn, so that neighbours, who tell each other most, do not
+ * wait for the same one. */
 struct mu_launch_part {
     uint32_t first, count;
 };

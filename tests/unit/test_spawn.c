@@ -825,8 +825,11 @@ static struct family start_family(const char *deaf)
     return family;
 }
 
+/* The end of the leader was fetched. */
 static void end_family(const struct family *family)
 {
+    struct mu_proc_end none;
+    assert_false(mu_watch_proc_next(watch, &none));
     assert_true(readable_within(family->grandchild, TIMEOUT_MS));
     close(family->grandchild);
     close(family->out);
