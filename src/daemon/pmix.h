@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MU_PMIX_VERSION = 4, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
+enum { MU_PMIX_VERSION = 5, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
 
 struct mu_pmix; /* the module's own */
 

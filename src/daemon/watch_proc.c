@@ -190,13 +190,15 @@ void mu_watch_proc_reap(struct mu_watch_proc *watch)
     watch->ended_count = watch->buried = 0;
 }
 
-static void forget(struct mu_watch_proc *watch, uint32_t slot)
+/* The group of one that somebody else has reaped may be anybody's by now. */
+static void forget(struct mu_watch_proc *watch, uint32_t slot, const struct mu_exit_kind *kind)
 {
     struct mu_watched *process = &watch->at[slot];
+    bool led_group = process->own_group && kind->type != MU_EXIT_UNKNOWN;
     if (watch->ended_count == watch->capacity)
         mu_watch_proc_reap(watch);
     watch->ended[watch->ended_count++] =
-        (struct ended){process->pidfd, process->own_group ? process->pid : 0};
+        (struct ended){process->pidfd, led_group ? process->pid : 0};
     process->pidfd = -1;
     watch->count--;
     watch->unused[watch->high - watch->count - 1] = slot;
@@ -233,7 +235,7 @@ bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end)
         end->job = process->job;
         end->rank = process->rank;
         end->pid = process->pid;
-        forget(watch, event.data.u32);
+        forget(watch, event.data.u32, &end->kind);
         return true;
     }
 }

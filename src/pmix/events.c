@@ -266,7 +266,8 @@ void mu_events_known(struct mu_pmix *pmix, const struct mu_local_event *event)
 void mu_events_quiet(struct mu_pmix *pmix, uint32_t job, uint32_t rank, mu_slot node)
 {
     struct mu_space *space = mu_space_find(pmix, job);
-    if (space == NULL || rank >= space->size || node >= pmix->config.size)
+    if (space == NULL || rank >= space->size || node >= pmix->config.size ||
+        space->gone[rank].verdict != 0)
         return;
     struct notice *notice = make_notice(pmix, space, rank, node, "its heartbeats have stopped", 1);
     add_target(notice, space);

@@ -279,10 +279,13 @@ pmix_status_t mu_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t 
 {
     struct wish wish = {.kind = MU_ASK_LOOKUP, .rank = proc->rank};
     for (size_t i = 0; i < count; i++) {
-        bool is_limit = PMIX_CHECK_KEY(&info[i], PMIX_TIMEOUT) && info[i].value.type == PMIX_INT;
+        pmix_status_t status = PMIX_ERR_NOT_FOUND;
+        int64_t seconds = 0;
         wish.flag = wish.flag || PMIX_CHECK_KEY(&info[i], PMIX_WAIT);
-        if (is_limit && info[i].value.data.integer > 0)
-            wish.wait_s = (uint32_t)info[i].value.data.integer;
+        if (PMIX_CHECK_KEY(&info[i], PMIX_TIMEOUT))
+            PMIX_VALUE_GET_NUMBER(status, &info[i].value, seconds, int64_t);
+        if (status == PMIX_SUCCESS && seconds > 0)
+            wish.wait_s = seconds < UINT32_MAX ? (uint32_t)seconds : UINT32_MAX;
     }
     return ask_for_keys(&wish, proc, keys, NULL, done, data);
 }

@@ -118,7 +118,9 @@ static void run_quiet(struct mu_pmix *pmix, struct mu_upcall *upcall)
 {
     struct quiet *quiet = (struct quiet *)upcall;
     const struct mu_space *space = mu_space_named(pmix, quiet->proc.nspace);
-    if (space != NULL && mu_space_client(space, quiet->proc.rank) != NULL)
+    const struct mu_client_here *client =
+        space != NULL ? mu_space_client(space, quiet->proc.rank) : NULL;
+    if (client != NULL && !client->ended) /* that is told otherwise */
         pmix->config.host.quiet(pmix->config.host.owner, space->number, quiet->proc.rank);
     free(quiet);
 }

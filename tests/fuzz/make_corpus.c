@@ -92,7 +92,7 @@ static void make_bulk(int number)
 static void make_news(int number)
 {
     struct random r = {.state = (uint64_t)number, .slots = MU_SIZE_MAX, .small = number % 2 == 0};
-    struct mu_news news = random_news(&r, (enum mu_news_type)(1 + number % MU_NEWS_GROUP));
+    struct mu_news news = random_news(&r, (enum mu_news_type)(1 + number % MU_NEWS_LAST));
     struct mu_writer writer;
     mu_writer_init(&writer, buffer, sizeof buffer);
     writer.used = mu_news_encode(&news, buffer);
