@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { TOLD_MS = 100, ROOM_FIRST = 64 };
+enum { TOLD_MS = 100, ROOM_FIRST = 4 };
 
 static void tell(struct mu_job *job, const struct mu_local_event *event)
 {
