@@ -8,8 +8,9 @@
 
 enum {
     INCOMING_BYTES = 256 * 1024,
-    SHAKE_MS = 5000, /* from the first packet to an open connection */
-    LINGER_MS = 1000 /* after our last word, for the other side to hear it */
+    SHAKE_MS = 5000,  /* from the first packet to an open connection */
+    LINGER_MS = 1000, /* after our last word, for the other side to hear it */
+    GATHERED_BYTES = 4096
 };
 
 /* What one uv_write() carries: the part that the socket did not take at once. */
@@ -46,6 +47,8 @@ void mu_net_free(struct mu_net *net)
 
 /* ---- the end ---- */
 
+static void write_gathered(struct mu_conn *conn);
+
 static void on_handle_closed(uv_handle_t *handle)
 {
     struct mu_conn *conn = handle->data;
@@ -57,6 +60,7 @@ static void on_handle_closed(uv_handle_t *handle)
     if (conn->next != NULL)
         conn->next->link = conn->link;
     mu_conn_forget_held(conn);
+    free(conn->gathered);
     free(conn->buffer);
     free(conn);
 }
@@ -65,6 +69,7 @@ static void close_handles(struct mu_conn *conn)
 {
     if (conn->closing)
         return;
+    write_gathered(conn);
     if (mu_harm_cuts_out(&conn->net->harm, mu_conn_slot(conn)))
         mu_conn_keep_socket(conn);
     conn->closing = true;
@@ -132,14 +137,66 @@ static size_t socket_queued(const struct mu_conn *conn)
     return uv_stream_get_write_queue_size((const uv_stream_t *)&conn->tcp);
 }
 
-static void write_bytes(struct mu_conn *conn, const uint8_t *bytes, size_t count)
+static void write_at_once(struct mu_conn *conn, const uint8_t *bytes, size_t count)
 {
-    if (conn->closing || count == 0)
-        return;
     if (!mu_conn_hold_out(conn, bytes, count))
         mu_conn_write(conn, bytes, count);
     if (mu_conn_queued(conn) > MU_CONN_QUEUE_HIGH)
         conn->was_high = true;
+}
+
+static void write_gathered(struct mu_conn *conn)
+{
+    size_t count = conn->gathered_bytes;
+    conn->gathered_bytes = 0;
+    if (count > 0)
+        write_at_once(conn, conn->gathered, count);
+}
+
+static void write_bytes(struct mu_conn *conn, const uint8_t *bytes, size_t count)
+{
+    if (conn->closing || count == 0)
+        return;
+    write_gathered(conn); /* it was said first */
+    write_at_once(conn, bytes, count);
+}
+
+/* False: it has to go by itself. */
+static bool gather(struct mu_conn *conn, const uint8_t *bytes, size_t count)
+{
+    if (conn->gathered == NULL)
+        conn->gathered = malloc(GATHERED_BYTES);
+    if (conn->gathered == NULL || count > GATHERED_BYTES)
+        return false;
+    if (count > GATHERED_BYTES - conn->gathered_bytes)
+        write_gathered(conn);
+    memcpy(conn->gathered + conn->gathered_bytes, bytes, count);
+    conn->gathered_bytes += count;
+    if (!conn->is_gathered) {
+        conn->is_gathered = true;
+        conn->next_gathered = conn->net->gathered;
+        conn->net->gathered = conn;
+    }
+    return true;
+}
+
+void mu_net_gather(struct mu_net *net)
+{
+    assert(!net->is_gathering);
+    net->is_gathering = true;
+}
+
+/* None of them was freed meanwhile: that is done by the loop. */
+void mu_net_go(struct mu_net *net)
+{
+    assert(net->is_gathering);
+    net->is_gathering = false;
+    while (net->gathered != NULL) {
+        struct mu_conn *conn = net->gathered;
+        net->gathered = conn->next_gathered;
+        conn->is_gathered = false;
+        write_gathered(conn);
+    }
 }
 
 void mu_conn_write(struct mu_conn *conn, const uint8_t *bytes, size_t count)
@@ -182,7 +239,8 @@ void mu_conn_send(struct mu_conn *conn, const uint8_t *bytes, size_t count)
         return;
     size_t sealed = mu_seal_send(&conn->seal, bytes, count, conn->net->outgoing);
     conn->net->frames_out++;
-    write_bytes(conn, conn->net->outgoing, sealed);
+    if (!conn->net->is_gathering || !gather(conn, conn->net->outgoing, sealed))
+        write_bytes(conn, conn->net->outgoing, sealed);
 }
 
 size_t mu_conn_frame_max(const struct mu_conn *conn)

@@ -29,6 +29,8 @@ struct mu_net {
     uint64_t bytes_in, bytes_out;   /* of TCP */
     uint32_t open;                  /* connections that are not freed yet */
     struct mu_conn *first;          /* these */
+    bool is_gathering;              /* mu_net_gather() */
+    struct mu_conn *gathered;       /* connections that have gathered something since then */
     struct mu_harm harm;            /* mu_net_harm() */
     int *kept;                      /* sockets of closed connections, whose end nobody may hear */
     uint32_t kept_count;
@@ -47,6 +49,11 @@ void mu_net_free(struct mu_net *net);
  * time of a handshake stands still, and its end is not heard on the other side.  A hook may call
  * it: what was held back until now comes to hooks later, never within the call. */
 void mu_net_harm(struct mu_net *net, const struct mu_harm *harm);
+
+/* Between the two, within one callback of the loop, what is sent is gathered: many frames then go
+ * in one write for each connection, and wake the other side once. */
+void mu_net_gather(struct mu_net *net);
+void mu_net_go(struct mu_net *net);
 
 enum mu_conn_ending {
     MU_CONN_GOODBYE = 1, /* the other side said BYE */

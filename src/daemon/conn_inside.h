@@ -34,6 +34,11 @@ struct mu_conn {
     bool closing;
     mu_slot slot; /* of a dialler: whom it dials */
 
+    uint8_t *gathered; /* NULL: nothing was ever gathered here */
+    size_t gathered_bytes;
+    bool is_gathered; /* is in the list of the net */
+    struct mu_conn *next_gathered;
+
     /* For the end of a fault: */
     bool read_waits, timer_waits, connect_waits, shutdown_waits;
     struct mu_held_list held_out, held_in;

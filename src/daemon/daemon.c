@@ -19,7 +19,7 @@ enum {
     GRACE_MS = 500, /* between SIGTERM and SIGKILL, when the machine ends */
     EXIT_FENCED = 3,
     SEEN_EXTRA = 16384, /* deaths of one job in no order: a range for each */
-    ACK_DELAY_MS = 100, /* rings are long; half of one owed is acknowledged at once */
+    ACK_DELAY_MS = 500, /* rings are long; half of one owed is acknowledged at once */
     REDUNDANT_WAIT_MS = 1,
     REDUNDANT_WAIT_MS_MAX = 100,
     EXCHANGE_SHIFT = 2, /* trees of exchanges have a fan-out of 4 */
@@ -31,6 +31,15 @@ static void on_send(void *owner, mu_slot peer, const struct mu_frame *frame)
 {
     struct mu_daemon *daemon = owner;
     mu_peers_send(daemon->peers, peer, frame);
+}
+
+static void on_together(void *owner, bool begins)
+{
+    struct mu_daemon *daemon = owner;
+    if (begins)
+        mu_net_gather(&daemon->net);
+    else
+        mu_net_go(&daemon->net);
 }
 
 static void on_open(void *owner, mu_slot peer)
@@ -386,7 +395,8 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
                                          .cut = on_cut,
                                          .deliver = mu_daemon_deliver,
                                          .fenced = on_fenced,
-                                         .fault = mu_daemon_fault};
+                                         .fault = mu_daemon_fault,
+                                         .together = on_together};
     failed = mu_drive_open(&daemon->loop, &core, config->record, &drive, &daemon->drive);
     if (failed != 0)
         return say(text, config->record != NULL ? config->record : "cannot set up the node",

@@ -4,7 +4,11 @@
 
 #include <stdlib.h>
 
-enum { TOLD_MS = 100, ROOM_FIRST = 4 };
+enum {
+    TOLD_MS = 100,   /* after the last of them */
+    TOLD_MANY = 256, /* these do not wait for further ones */
+    ROOM_FIRST = 4
+};
 
 static void tell(struct mu_job *job, const struct mu_local_event *event)
 {
@@ -32,8 +36,10 @@ void mu_job_tell(struct mu_job *job)
 void mu_jobs_on_told_timer(uv_timer_t *timer)
 {
     struct mu_jobs *jobs = timer->data;
+    mu_net_gather(jobs->config.net);
     for (struct mu_job *job = jobs->first; job != NULL; job = job->next)
         mu_job_tell(job);
+    mu_net_go(jobs->config.net);
 }
 
 static bool make_room(struct mu_job *job)
@@ -63,7 +69,7 @@ static void tell_later(struct mu_job *job, const struct mu_local_event *event)
     /* With no process here nobody waits for news any more, and the launcher may be about to go. */
     if (job->left == 0)
         mu_job_tell(job);
-    else if (!uv_is_active((uv_handle_t *)&job->jobs->told_timer))
+    else if (job->told_count < TOLD_MANY)
         uv_timer_start(&job->jobs->told_timer, mu_jobs_on_told_timer, TOLD_MS, 0);
 }
 

@@ -35,6 +35,7 @@ struct host {
     uint64_t last_round;
     bool like_the_core; /* wants a link again as soon as it is down */
     bool heals;         /* ends every fault as soon as it hears something */
+    bool counts;        /* what it hears is 1, 2, 3 and so on */
     uint32_t inside;    /* calls of 'frame' that have not returned */
 };
 
@@ -78,6 +79,8 @@ static void frame(void *owner, mu_slot peer, const struct mu_frame *heard)
     struct host *host = owner;
     assert_true(host->up[peer]);
     host->frames[peer]++;
+    if (host->counts)
+        assert_int_equal(heard->ack, host->last_ack + 1);
     host->last_ack = heard->ack;
     assert_int_equal(host->inside++, 0);
     if (host->heals)
@@ -614,6 +617,85 @@ static void who_waits_at_the_door_comes_in(void **state)
     UNTIL(linked(0, 1));
 }
 
+/* ---- what goes together ---- */
+
+static void what_is_gathered_goes_in_order(void **state)
+{
+    (void)state;
+    link_all();
+    hosts[0].counts = hosts[1].counts = true;
+    uint64_t before = hosts[2].net.bytes_out;
+    mu_net_gather(&hosts[2].net);
+    for (uint64_t ack = 1; ack <= 3; ack++) {
+        send_ack(2, 0, ack);
+        send_ack(2, 1, ack);
+    }
+    assert_int_equal(hosts[2].net.bytes_out, before);
+    mu_net_go(&hosts[2].net);
+    assert_true(hosts[2].net.bytes_out > before);
+    send_ack(2, 0, 4);
+    UNTIL(hosts[0].frames[2] == 4 && hosts[1].frames[2] == 3);
+}
+
+/* Some goes earlier then, and nothing is lost. */
+static void more_is_gathered_than_there_is_room_for(void **state)
+{
+    (void)state;
+    enum { MANY = 500 };
+    link_all();
+    hosts[0].counts = true;
+    uint64_t before = hosts[2].net.bytes_out;
+    mu_net_gather(&hosts[2].net);
+    for (uint64_t ack = 1; ack <= MANY; ack++)
+        send_ack(2, 0, ack);
+    assert_true(hosts[2].net.bytes_out > before);
+    uint64_t early = hosts[2].net.bytes_out;
+    mu_net_go(&hosts[2].net);
+    assert_true(hosts[2].net.bytes_out > early);
+    UNTIL(hosts[0].frames[2] == MANY);
+}
+
+static void what_is_gathered_goes_before_a_goodbye(void **state)
+{
+    (void)state;
+    link_all();
+    mu_net_gather(&hosts[2].net);
+    send_ack(2, 0, 1);
+    mu_peers_leave(hosts[2].peers, true);
+    mu_net_go(&hosts[2].net);
+    mu_door_close(&hosts[2].door);
+    UNTIL(hosts[0].left[2] == 1);
+    assert_int_equal(hosts[0].frames[2], 1);
+}
+
+static void what_is_gathered_goes_before_the_end(void **state)
+{
+    (void)state;
+    link_all();
+    mu_net_gather(&hosts[2].net);
+    send_ack(2, 0, 1);
+    assert_true(mu_peers_cut(hosts[2].peers, 0, MU_CLOSE_RULE));
+    hosts[2].up[0] = false;
+    mu_net_go(&hosts[2].net);
+    UNTIL(hosts[0].downs[2] >= 1);
+    assert_int_equal(hosts[0].frames[2], 1);
+}
+
+static void what_is_gathered_is_held_back_by_a_cut(void **state)
+{
+    (void)state;
+    struct mu_harm cut = cut_between(false, true, 0);
+    link_all();
+    mu_net_harm(&hosts[2].net, &cut);
+    mu_net_gather(&hosts[2].net);
+    send_ack(2, 0, 1);
+    mu_net_go(&hosts[2].net);
+    let_others_talk(2, 1);
+    assert_int_equal(hosts[0].frames[2], 0);
+    mu_net_harm(&hosts[2].net, &healthy);
+    UNTIL(hosts[0].frames[2] == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -641,6 +723,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_late_comes_in_order, begin, finish),
         cmocka_unit_test_setup_teardown(a_fault_may_end_while_a_word_is_heard, begin, finish),
         cmocka_unit_test_setup_teardown(who_waits_at_the_door_comes_in, begin, finish),
+        cmocka_unit_test_setup_teardown(what_is_gathered_goes_in_order, begin, finish),
+        cmocka_unit_test_setup_teardown(more_is_gathered_than_there_is_room_for, begin, finish),
+        cmocka_unit_test_setup_teardown(what_is_gathered_goes_before_a_goodbye, begin, finish),
+        cmocka_unit_test_setup_teardown(what_is_gathered_goes_before_the_end, begin, finish),
+        cmocka_unit_test_setup_teardown(what_is_gathered_is_held_back_by_a_cut, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
