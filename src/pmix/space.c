@@ -434,6 +434,8 @@ char **mu_space_usual_env(struct mu_pmix *pmix, uint32_t job)
         good = add_variable(&env, names[i], space->folder);
     /* Its other ways are tried out with a segment each, which whoever is killed then leaves. */
     good = good && add_variable(&env, "OMPI_MCA_shmem", "mmap");
+    /* Each would load X11 and libxml2, with all that they need, and is given the topology. */
+    good = good && add_variable(&env, "HWLOC_PLUGINS_BLACKLIST", "hwloc_gl.so,hwloc_xml_libxml.so");
     if (good && space->crowded)
         good = add_variable(&env, "OMPI_MCA_mpi_yield_when_idle", "1");
     if (good)

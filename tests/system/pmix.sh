@@ -36,6 +36,13 @@ fi
 run --no-pmix -n 2 "$programs/mpi_work" hello
 [ "$(grep -cxF 'hello of 1: 0' out)" -eq 2 ] || complain "--no-pmix serves PMIx"
 
+# What is usual for MPI is set where the user has not: also what he has set to nothing stays.
+unset HWLOC_PLUGINS_BLACKLIST
+run -n 1 sh -c 'echo "[$HWLOC_PLUGINS_BLACKLIST]"'
+grep -qxF '[hwloc_gl.so,hwloc_xml_libxml.so]' out || complain "all of hwloc's plugins are loaded"
+HWLOC_PLUGINS_BLACKLIST='' run -n 1 sh -c 'echo "[$HWLOC_PLUGINS_BLACKLIST]"'
+grep -qxF '[]' out || complain "the user's HWLOC_PLUGINS_BLACKLIST is not kept"
+
 # Who aborts ends all, whatever happens on failures, and its code counts.
 run --nodes 2 -n 4 --on-failure continue "$programs/mpi_work" abort
 expect 7 "MPI_Abort"
