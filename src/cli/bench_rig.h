@@ -10,7 +10,7 @@
 
 enum {
     BENCH_WAIT_MS = 10000,  /* who has not read it by then has missed it */
-    BENCH_SETTLE_MS = 150,  /* of rest before each measurement, for what is still on its way */
+    BENCH_SETTLE_MS = 300,  /* of rest before each measurement, for what is still on its way */
     BENCH_START_MS = 60000, /* until all clients are there */
 };
 

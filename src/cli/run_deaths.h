@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* A death is written to the report, and no longer waited for, when all nodes have told of it or
- * this time is over: a daemon gathers what it says of that for 100 ms. */
+ * this time is over: a daemon gathers what it says of that for 250 ms. */
 enum { RUN_DEATHS_WAIT_MS = 500 };
 
 struct run_deaths;

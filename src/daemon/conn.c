@@ -527,6 +527,7 @@ static void on_shut_down(uv_shutdown_t *request, int status)
 static void linger(struct mu_conn *conn)
 {
     conn->hooks = NULL;
+    write_gathered(conn);
     take_output(conn);
     conn->shutdown.data = conn;
     if (conn->held_bytes > 0 || mu_harm_cuts_out(&conn->net->harm, mu_conn_slot(conn)))

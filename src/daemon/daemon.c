@@ -19,7 +19,7 @@ enum {
     GRACE_MS = 500, /* between SIGTERM and SIGKILL, when the machine ends */
     EXIT_FENCED = 3,
     SEEN_EXTRA = 16384, /* deaths of one job in no order: a range for each */
-    ACK_DELAY_MS = 500, /* rings are long; half of one owed is acknowledged at once */
+    ACK_DELAY_MS = 150, /* rings are long; half of one owed is acknowledged at once */
     REDUNDANT_WAIT_MS = 1,
     REDUNDANT_WAIT_MS_MAX = 100,
     EXCHANGE_SHIFT = 2, /* trees of exchanges have a fan-out of 4 */

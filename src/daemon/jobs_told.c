@@ -4,11 +4,7 @@
 
 #include <stdlib.h>
 
-enum {
-    TOLD_MS = 100,   /* after the last of them */
-    TOLD_MANY = 256, /* these do not wait for further ones */
-    ROOM_FIRST = 4
-};
+enum { TOLD_MS = 250, ROOM_FIRST = 4 };
 
 static void tell(struct mu_job *job, const struct mu_local_event *event)
 {
@@ -69,7 +65,7 @@ static void tell_later(struct mu_job *job, const struct mu_local_event *event)
     /* With no process here nobody waits for news any more, and the launcher may be about to go. */
     if (job->left == 0)
         mu_job_tell(job);
-    else if (job->told_count < TOLD_MANY)
+    else if (!uv_is_active((uv_handle_t *)&job->jobs->told_timer))
         uv_timer_start(&job->jobs->told_timer, mu_jobs_on_told_timer, TOLD_MS, 0);
 }
 
