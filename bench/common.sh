@@ -43,4 +43,4 @@ median() { figures "$@" | sed -n 's/.*"median":\([^,]*\),.*/\1/p'; }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b > 0) printf "%.3f", a / b; else printf "null" }'; }
 
 scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT

@@ -1,7 +1,8 @@
 /* An MPI program that hears of a death through PMIx, and who kills one of its processes.
  *
- *     mpi_events member PAGE              in a job
- *     mpi_events kill PAGE SIZE VICTIM    outside: makes PAGE, a file, and waits for SIZE members
+ *     mpi_events member PAGE                 in a job
+ *     mpi_events kill PAGE SIZE VICTIM...    outside: one job after the other, a victim in each;
+ * makes PAGE, a file, anew for each, and waits for SIZE members
  *
  * Each member writes into its slot of PAGE when its handler was called, on CLOCK_MONOTONIC, so that
  * nothing is sent while something is measured: all nodes are on one host.  Their main threads
@@ -73,18 +74,25 @@ static void pass_ms(uint32_t ms)
     nanosleep(&span, NULL);
 }
 
+static size_t page_bytes(uint32_t size)
+{
+    return sizeof *page + size * sizeof *page->slots;
+}
+
 /* 'size' 0: it is there. */
-static void open_page(const char *path, uint32_t size)
+static struct page *open_page(const char *path, uint32_t size)
 {
     struct stat stat;
     int fd = open(path, size > 0 ? O_RDWR | O_CREAT | O_EXCL : O_RDWR, 0600);
-    off_t bytes = (off_t)(sizeof *page + size * sizeof *page->slots);
-    if (fd < 0 || (size > 0 && ftruncate(fd, bytes) != 0) || fstat(fd, &stat) != 0)
+    if (fd < 0 || (size > 0 && ftruncate(fd, (off_t)page_bytes(size)) != 0) ||
+        fstat(fd, &stat) != 0)
         fail(path, strerror(errno));
-    page = mmap(NULL, (size_t)stat.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (page == MAP_FAILED)
+    struct page *opened =
+        mmap(NULL, (size_t)stat.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (opened == MAP_FAILED)
         fail(path, strerror(errno));
     close(fd);
+    return opened;
 }
 
 /* ---- a member ---- */
@@ -131,7 +139,7 @@ static int member(const char *path)
     int rank;
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    open_page(path, 0);
+    page = open_page(path, 0);
     if ((uint32_t)rank >= page->size)
         fail("the rank of this process", "not below the size of the page");
     own = &page->slots[rank];
@@ -179,32 +187,52 @@ static void print(uint64_t killed_ns, uint64_t died_ns)
            missed, again, wrong);
 }
 
-static int kill_one(const char *path, uint32_t size, uint32_t victim)
+/* A member finds the whole page or none; those of the job before have theirs mapped. */
+static struct page *make_page(const char *path, uint32_t size, uint32_t victim)
 {
-    char partly[4096]; /* a member finds the whole page or none */
+    char partly[4096];
     snprintf(partly, sizeof partly, "%s.partly", path);
-    open_page(partly, size);
-    page->size = size;
-    page->victim = victim;
+    struct page *made = open_page(partly, size);
+    made->size = size;
+    made->victim = victim;
     if (rename(partly, path) != 0)
         fail(path, strerror(errno));
+    return made;
+}
+
+static void kill_one(void)
+{
+    uint32_t size = page->size;
     if (!wait_for(&page->ready, size, START_MS)) {
         end_all();
         fail("members", "not all came within 60 s");
     }
     pass_ms(SETTLE_MS);
-    struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, page->slots[victim].pid, 0),
-                         .events = POLLIN};
+    pid_t victim = page->slots[page->victim].pid;
+    struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, victim, 0), .events = POLLIN};
     if (end.fd < 0)
         fail("pidfd_open", strerror(errno));
     uint64_t killed_ns = now_ns();
-    kill(page->slots[victim].pid, SIGKILL);
+    kill(victim, SIGKILL);
     poll(&end, 1, TOLD_MS);
     uint64_t died_ns = now_ns();
+    close(end.fd);
     wait_for(&page->told, size - 1, TOLD_MS);
     pass_ms(SETTLE_MS);
     print(killed_ns, died_ns);
-    end_all();
+}
+
+static int kill_all(const char *path, uint32_t size, int count, char **victims)
+{
+    page = make_page(path, size, (uint32_t)atoi(victims[0]));
+    for (int i = 0; i < count; i++) {
+        kill_one();
+        struct page *next =
+            i + 1 < count ? make_page(path, size, (uint32_t)atoi(victims[i + 1])) : NULL;
+        end_all();
+        munmap(page, page_bytes(size));
+        page = next;
+    }
     return 0;
 }
 
@@ -212,7 +240,7 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "member") == 0)
         return member(argv[2]);
-    if (argc == 5 && strcmp(argv[1], "kill") == 0)
-        return kill_one(argv[2], (uint32_t)atoi(argv[3]), (uint32_t)atoi(argv[4]));
-    fail("arguments", "member PAGE, or kill PAGE SIZE VICTIM");
+    if (argc >= 5 && strcmp(argv[1], "kill") == 0)
+        return kill_all(argv[2], (uint32_t)atoi(argv[3]), argc - 4, argv + 4);
+    fail("arguments", "member PAGE, or kill PAGE SIZE VICTIM...");
 }

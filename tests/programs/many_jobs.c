@@ -1,14 +1,16 @@
 /* Jobs one after another on the same daemons: what does each daemon keep of them?
  *
- *     many_jobs MUSTERD NODES PROCESSES JOBS GROWTH_KIB PROGRAM [ARGUMENT...]
+ *     many_jobs [--failures] MUSTERD NODES PROCESSES JOBS GROWTH_KIB PROGRAM [ARGUMENT...]
  *
  * Prints the memory that each daemon has written to, after the first job and after the last one.
  * What it shares with others (code) is not its growth, and depends on who else is there.  Fails
- * when a process does, or when a daemon grew by more. */
+ * when a daemon grew by more (GROWTH_KIB may be inf), or when a process does; with --failures
+ * somebody kills processes, and the others of that job go on. */
 #include "cli/job.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -17,7 +19,7 @@ struct state {
     uv_loop_t loop;
     struct machine *machine;
     struct job *job;
-    bool failed;
+    bool failures, failed;
 };
 
 static double own_kib(pid_t pid)
@@ -44,7 +46,7 @@ static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evide
 {
     struct state *state = owner;
     char text[MU_EVIDENCE_TEXT_MAX];
-    if (evidence->verdict == MU_VERDICT_LEFT)
+    if (evidence->verdict == MU_VERDICT_LEFT || state->failures)
         return;
     fprintf(stderr, "many_jobs: process %u: %s\n", rank,
             mu_evidence_text(evidence, text, sizeof text));
@@ -106,9 +108,13 @@ int main(int argc, char **argv)
 {
     char text[MACHINE_TEXT_MAX];
     static struct state state;
+    if (argc > 1 && strcmp(argv[1], "--failures") == 0) {
+        state.failures = true;
+        argc--, argv++;
+    }
     if (argc < 7) {
-        fprintf(stderr,
-                "usage: many_jobs MUSTERD NODES PROCESSES JOBS GROWTH_KIB PROGRAM [ARGUMENT...]\n");
+        fprintf(stderr, "usage: many_jobs [--failures] MUSTERD NODES PROCESSES JOBS GROWTH_KIB "
+                        "PROGRAM [ARGUMENT...]\n");
         return 2;
     }
     uv_loop_init(&state.loop);

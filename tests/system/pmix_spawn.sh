@@ -1,6 +1,7 @@
 #!/bin/bash
 # timeout: 300
 # Processes that start further ones (MPI_Comm_spawn, PMIx_Spawn): a job of its own, in the same run.
+#   MOMENTS=20 SEED=1 tests/system/pmix_spawn.sh    more moments at which somebody goes; the seed is printed
 . "$(dirname "$0")/run_common.sh"
 programs=${MUSTER%/bin/muster}/tests/programs
 [ -x "$programs/mpi_spawn" ] || { echo "no mpicc here"; exit 77; }
@@ -91,11 +92,15 @@ says "the job that process 0 of job 1 wanted cannot be: its arguments and enviro
 
 # ---- somebody goes while a wish is under way: at any moment, and nothing stays ----
 
+moments=${MOMENTS:-3} seed=${SEED:-1}
+RANDOM=$seed
+echo "seed $seed, $((12 * moments)) moments"
 # goes WHOM CODE: rank 0, its node, or the launcher
 goes() {
-    local nodes us
+    local nodes us i
     for nodes in 1 2 8; do
-        for us in 0 $((RANDOM % 2000)) $((RANDOM % 20000)); do
+        for ((i = 0; i < moments; i++)); do
+            us=$((i == 0 ? 0 : RANDOM % (1 << (11 + i % 4))))
             { run --nodes $nodes -n 1 --on-failure continue "$programs/pmix_wish" $nodes "$1" $us; } 2>/dev/null
             expect "$2" "$1 goes $us us after a wish, on $nodes nodes"
             nothing_left 20 "$1 goes $us us after a wish, on $nodes nodes"
