@@ -97,7 +97,8 @@ static void on_exit_seen(uv_poll_t *poll, int status, int events)
 
 /* ---- the beginning ---- */
 
-static int spawn(struct child *child, const char *const *argv, bool is_mute, int input, int output)
+static int spawn(struct child *child, const char *const *argv, const struct child_kind *kind,
+                 int input, int output)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -109,12 +110,12 @@ static int spawn(struct child *child, const char *const *argv, bool is_mute, int
     int error = posix_spawn_file_actions_adddup2(&actions, input, 0);
     if (error == 0)
         error = posix_spawn_file_actions_adddup2(&actions, output, 1);
-    if (error == 0 && is_mute)
+    if (error == 0 && kind->is_mute)
         error = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     if (error == 0)
         error = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+    short apart = kind->in_our_session ? POSIX_SPAWN_SETPGROUP : POSIX_SPAWN_SETSID;
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | apart);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     if (error == 0)
@@ -148,8 +149,8 @@ static void adopt(struct child *child, uv_loop_t *loop, int orders, int answers)
     child->handles = 3;
 }
 
-int child_start(struct child *child, uv_loop_t *loop, const char *const *argv, bool is_mute,
-                const struct child_hooks *hooks, void *owner)
+int child_start(struct child *child, uv_loop_t *loop, const char *const *argv,
+                const struct child_kind *kind, const struct child_hooks *hooks, void *owner)
 {
     int in[2], out[2], error;
     memset(child, 0, sizeof *child);
@@ -163,7 +164,7 @@ int child_start(struct child *child, uv_loop_t *loop, const char *const *argv, b
         close(in[1]);
         return error;
     }
-    error = spawn(child, argv, is_mute, in[0], out[1]);
+    error = spawn(child, argv, kind, in[0], out[1]);
     close(in[0]);
     close(out[1]);
     if (error == 0) {

@@ -37,12 +37,18 @@ struct child {
     char line[CHILD_LINE_MAX];
 };
 
-/* Starts it, with our environment, default signals, and no descriptors but 0, 1 and 2, in a session
- * of its own: Ctrl-C at the terminal is for us.  argv[0] without a slash is looked for in PATH.
- * When it is mute, what it writes to standard error is lost.  Returns 0, or an errno with nothing
- * started and nothing to close. */
-int child_start(struct child *child, uv_loop_t *loop, const char *const *argv, bool is_mute,
-                const struct child_hooks *hooks, void *owner);
+struct child_kind {
+    bool is_mute; /* what it writes to standard error is lost */
+    /* A process group of its own, in our session.  Else a session of its own, to which the kernel
+     * may give a share of the processors' time (sched(7), autogroup). */
+    bool in_our_session;
+};
+
+/* Starts it, with our environment, default signals, and no descriptors but 0, 1 and 2; Ctrl-C at
+ * the terminal is for us.  argv[0] without a slash is looked for in PATH.  Returns 0, or an errno
+ * with nothing started and nothing to close. */
+int child_start(struct child *child, uv_loop_t *loop, const char *const *argv,
+                const struct child_kind *kind, const struct child_hooks *hooks, void *owner);
 
 /* To its standard input.  'text' is taken over, wiped and freed once it was written. */
 void child_write(struct child *child, char *text, size_t count);

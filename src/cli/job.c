@@ -149,16 +149,14 @@ static bool make_runs(struct job *job, const struct job_config *config)
     return true;
 }
 
-/* Bound to parts of the host, processes that are not spread evenly would leave cores idle. */
-static uint8_t choose_binding(const struct job *job, const struct job_config *config)
+uint8_t job_choose_binding(uint8_t wanted, const struct mu_launch_run *runs, uint32_t run_count,
+                           uint32_t nodes)
 {
     struct mu_spawn_cpus allowed; /* the daemons' too: they are our children */
-    uint32_t nodes = machine_nodes(job->machine);
-    if (config->binding != MU_LAUNCH_PART)
-        return config->binding;
-    assert(config->one_host);
+    if (wanted != MU_LAUNCH_PART)
+        return wanted;
     bool is_even = nodes > 1 && mu_cores_allowed(&allowed) &&
-                   map_is_even(job->runs, job->run_count, nodes, mu_cores_count(&allowed));
+                   map_is_even(runs, run_count, nodes, mu_cores_count(&allowed));
     return is_even ? MU_LAUNCH_PART : MU_LAUNCH_UNBOUND;
 }
 
@@ -289,7 +287,9 @@ struct job *job_start(const struct job_config *config, char text[MACHINE_TEXT_MA
         return NULL;
     }
     make_hosts(job, config->also);
-    job->binding = choose_binding(job, config);
+    assert(config->one_host || config->binding != MU_LAUNCH_PART);
+    job->binding = job_choose_binding(config->binding, job->runs, job->run_count,
+                                      machine_nodes(config->machine));
     job->number = machine_next_job(job->machine);
     if (write_orders(job, config, text) && dial_hosts(job, text))
         return job;

@@ -85,9 +85,7 @@ struct job_config {
     bool lose_declared;
     bool input; /* rank 0 reads what job_input() is given; else /dev/null */
     bool ignore_sigpipe;
-    /* enum mu_launch_binding.  With MU_LAUNCH_PART, for one host only, processes are not bound
-     * where that would leave a processor idle (map_is_even()). */
-    uint8_t binding;
+    uint8_t binding;      /* enum mu_launch_binding; MU_LAUNCH_PART: see job_choose_binding() */
     bool one_host;        /* all nodes are on one host, and share its cores */
     bool report_bindings; /* the hook 'bound' comes */
     bool pmi;             /* processes are to find each other by PMI-1 */
@@ -97,6 +95,11 @@ struct job_config {
     const bool *also;
     struct job_hooks hooks;
 };
+
+/* What becomes of a binding that is wanted.  With MU_LAUNCH_PART, for one host only, processes are
+ * not bound where that would leave a processor idle (map_is_even()). */
+uint8_t job_choose_binding(uint8_t wanted, const struct mu_launch_run *runs, uint32_t run_count,
+                           uint32_t nodes);
 
 /* Copies what it needs.  Returns the job, or NULL with a sentence in 'text'. */
 struct job *job_start(const struct job_config *config, char text[MACHINE_TEXT_MAX]);

@@ -274,8 +274,9 @@ static int start_daemon(struct machine *machine, struct node *node)
         argv[count++] = fanout;
     }
     argv[count] = NULL;
-    int error = child_start(&node->child, machine->config.loop, argv, machine->config.is_mute,
-                            &child_hooks, node);
+    const struct child_kind kind = {.is_mute = machine->config.is_mute,
+                                    .in_our_session = machine->config.one_session};
+    int error = child_start(&node->child, machine->config.loop, argv, &kind, &child_hooks, node);
     if (error != 0)
         return error;
     node->started = true;

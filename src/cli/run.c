@@ -192,6 +192,16 @@ static bool prepare_output(struct run *run)
     return run->output != NULL;
 }
 
+static bool is_bound(const struct run_options *options)
+{
+    struct mu_launch_run *runs;
+    uint32_t run_count =
+        run_place_runs(&options->place, options->ranks, options->nodes, &options->hosts, &runs);
+    uint8_t binding = job_choose_binding(options->place.binding, runs, run_count, options->nodes);
+    free(runs);
+    return binding != MU_LAUNCH_UNBOUND;
+}
+
 static bool prepare_machine(struct run *run)
 {
     char text[MACHINE_TEXT_MAX];
@@ -209,6 +219,7 @@ static bool prepare_machine(struct run *run)
         .record_dir = run->record_dir != NULL ? run->record_dir : run->options.record_dir,
         .pmix = !run->options.no_pmix,
         .verbose = run->options.verbose,
+        .one_session = hosts == NULL && !is_bound(&run->options),
         .period_ns = run->options.period_ns,
         .timeout_ns = run->options.timeout_ns,
         .hooks = {.owner = run,

@@ -29,8 +29,8 @@ const char *run_place_error(const struct run_place *place, uint32_t ranks, uint3
 bool run_place_is_oversubscribed(const struct run_place *place, uint32_t ranks, uint32_t nodes,
                                  const struct hosts *hosts);
 
-/* Which rank is where; the caller frees *runs.  Returns how many; 0, with *runs NULL: in blocks
- * over all nodes. */
+/* Which rank is where; the caller frees *runs.  Returns how many.  Without hosts, slots and wishes
+ * in blocks over all nodes. */
 uint32_t run_place_runs(const struct run_place *place, uint32_t ranks, uint32_t nodes,
                         const struct hosts *hosts, struct mu_launch_run **runs);
 

@@ -127,7 +127,7 @@ static void set_up_process(void)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);  /* where files are limited (ulimit -f), that is said in words */
     prctl(PR_SET_DUMPABLE, 0); /* the key is in memory: no core file, no look from outside */
-    setsid();                  /* Ctrl-C at the terminal is for who started us */
+    setpgid(0, 0);             /* Ctrl-C at the terminal is for who started us */
 }
 
 /* A daemon does little and must do it at once, however busy the node is: a job has a process on

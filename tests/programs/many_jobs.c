@@ -69,6 +69,8 @@ static bool run_job(struct state *state, uint32_t processes, char **argv)
         .program_count = 1,
         .programs = &program,
         .envp = (const char *const *)environ,
+        .binding = MU_LAUNCH_PART, /* as with muster run */
+        .one_host = true,
         .hooks = {.owner = state, .ended = on_ended, .idle = on_idle},
     };
     state->job = job_start(&config, text);

@@ -65,6 +65,14 @@ expect 0 "parts of the host"
 run_on_one --nodes 3 --bind-to none --report-bindings true </dev/null
 expect 0 "--bind-to none"
 [ "$(grep -c 'is not bound' err)" -eq 3 ] || complain "some are bound"
+# Nodes that share all processors are in one session, so that the kernel gives no shares of time to them; others have one.
+session='cut -d" " -f6 /proc/self/stat'
+run_on_one --nodes 3 --bind-to none sh -c "$session" </dev/null
+expect 0 "sessions, unbound"
+[ "$(sort -u out)" = "$(sh -c "$session")" ] || complain "unbound nodes are not in the session of who runs them"
+run_on_one --nodes 3 sh -c "$session" </dev/null
+expect 0 "sessions, with parts"
+[ "$(sort -u out | wc -l)" -eq 3 ] || complain "nodes with parts have no session of their own"
 # The daemon and its process are on the first, or on the second, of two processors.
 two=$(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }' | head -2 | paste -sd,)
 if [[ $two == *,* ]]; then
