@@ -210,8 +210,10 @@ static void kill_one(void)
     pass_ms(SETTLE_MS);
     pid_t victim = page->slots[page->victim].pid;
     struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, victim, 0), .events = POLLIN};
-    if (end.fd < 0)
+    if (end.fd < 0) {
+        end_all();
         fail("pidfd_open", strerror(errno));
+    }
     uint64_t killed_ns = now_ns();
     kill(victim, SIGKILL);
     poll(&end, 1, TOLD_MS);

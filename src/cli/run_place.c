@@ -122,15 +122,14 @@ const char *run_place_error(const struct run_place *place, uint32_t ranks, uint3
 uint32_t run_place_runs(const struct run_place *place, uint32_t ranks, uint32_t nodes,
                         const struct hosts *hosts, struct mu_launch_run **runs)
 {
-    uint32_t *room = calloc(nodes, sizeof *room), *most = calloc(nodes, sizeof *most);
     *runs = calloc(place->by_node ? ranks : nodes, sizeof **runs);
-    if (room == NULL || most == NULL || *runs == NULL)
+    if (*runs == NULL)
         abort();
-    if (hosts->count == 0 && !place->by_node && (!place->by_slot || place->slots == 0)) {
-        free(room);
-        free(most);
+    if (hosts->count == 0 && !place->by_node && (!place->by_slot || place->slots == 0))
         return map_blocks(ranks, nodes, *runs);
-    }
+    uint32_t *room = calloc(nodes, sizeof *room), *most = calloc(nodes, sizeof *most);
+    if (room == NULL || most == NULL)
+        abort();
     for (uint32_t i = 0; i < nodes; i++) {
         room[i] = slots_of(place, hosts, i);
         most[i] = most_of(hosts, i);

@@ -8,12 +8,14 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -122,12 +124,26 @@ static void want_descriptors(void)
     }
 }
 
+/* Ctrl-C at the terminal is for who started us.  In their session we would be stopped when we write
+ * to that terminal (stty tostop), and so would be a process of a job that reads from it: so we have
+ * none.  The leader of a session has none anyway. */
+static void leave_terminal(void)
+{
+    setpgid(0, 0);
+    int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0)
+        return;
+    if (getsid(0) != getpid())
+        ioctl(terminal, TIOCNOTTY);
+    close(terminal);
+}
+
 static void set_up_process(void)
 {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);  /* where files are limited (ulimit -f), that is said in words */
     prctl(PR_SET_DUMPABLE, 0); /* the key is in memory: no core file, no look from outside */
-    setpgid(0, 0);             /* Ctrl-C at the terminal is for who started us */
+    leave_terminal();
 }
 
 /* A daemon does little and must do it at once, however busy the node is: a job has a process on

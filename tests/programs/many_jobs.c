@@ -4,9 +4,10 @@
  *
  * Prints the memory that each daemon has written to, after the first job and after the last one.
  * What it shares with others (code) is not its growth, and depends on who else is there.  Fails
- * when a daemon grew by more (GROWTH_KIB may be inf), or when a process does; with --failures
- * somebody kills processes, and the others of that job go on. */
+ * when a daemon grew by more, or when a process does.  With --failures somebody kills processes,
+ * the others of that job go on, and memory is not looked at: only root may. */
 #include "cli/job.h"
+#include "cli/map.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ static bool run_job(struct state *state, uint32_t processes, char **argv)
         .program_count = 1,
         .programs = &program,
         .envp = (const char *const *)environ,
-        .binding = MU_LAUNCH_PART, /* as with muster run */
+        .binding = MU_LAUNCH_PART,
         .one_host = true,
         .hooks = {.owner = state, .ended = on_ended, .idle = on_idle},
     };
@@ -87,8 +88,8 @@ static bool run_job(struct state *state, uint32_t processes, char **argv)
 static bool run_jobs(struct state *state, uint32_t jobs, uint32_t processes, double limit_kib,
                      char **argv)
 {
-    uint32_t nodes = machine_nodes(state->machine);
-    double *first = calloc(nodes, sizeof *first);
+    uint32_t nodes = state->failures ? 0 : machine_nodes(state->machine);
+    double *first = calloc(nodes + (size_t)1, sizeof *first);
     bool good = first != NULL;
     for (uint32_t i = 0; good && i < jobs; i++) {
         good = run_job(state, processes, argv);
@@ -104,6 +105,19 @@ static bool run_jobs(struct state *state, uint32_t jobs, uint32_t processes, dou
     }
     free(first);
     return good;
+}
+
+/* As with muster run. */
+static bool has_parts(const char *nodes, const char *processes)
+{
+    uint32_t count = (uint32_t)atoi(nodes);
+    struct mu_launch_run *runs = calloc(count + (size_t)1, sizeof *runs);
+    if (runs == NULL)
+        abort();
+    uint32_t run_count = map_blocks((uint32_t)atoi(processes), count, runs);
+    uint8_t binding = job_choose_binding(MU_LAUNCH_PART, runs, run_count, count);
+    free(runs);
+    return binding == MU_LAUNCH_PART;
 }
 
 int main(int argc, char **argv)
@@ -124,6 +138,7 @@ int main(int argc, char **argv)
                                           .nodes = (uint32_t)atoi(argv[2]),
                                           .musterd = argv[1],
                                           .pmix = true,
+                                          .one_session = !has_parts(argv[2], argv[3]),
                                           .hooks = {.owner = &state, .failed = on_failed}};
     state.machine = machine_open(&config, text);
     if (state.machine == NULL) {

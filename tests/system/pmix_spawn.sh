@@ -92,7 +92,7 @@ says "the job that process 0 of job 1 wanted cannot be: its arguments and enviro
 
 # ---- somebody goes while a wish is under way: at any moment, and nothing stays ----
 
-moments=${MOMENTS:-3} seed=${SEED:-1}
+moments=${MOMENTS:-3} seed=${SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed, $((12 * moments)) moments"
 # goes WHOM CODE: rank 0, its node, or the launcher
@@ -100,7 +100,7 @@ goes() {
     local nodes us i
     for nodes in 1 2 8; do
         for ((i = 0; i < moments; i++)); do
-            us=$((i == 0 ? 0 : RANDOM % (1 << (11 + i % 4))))
+            us=$((i == 0 ? 0 : RANDOM % (1 << (16 - i % 5))))
             { run --nodes $nodes -n 1 --on-failure continue "$programs/pmix_wish" $nodes "$1" $us; } 2>/dev/null
             expect "$2" "$1 goes $us us after a wish, on $nodes nodes"
             nothing_left 20 "$1 goes $us us after a wish, on $nodes nodes"

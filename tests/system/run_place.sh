@@ -73,6 +73,12 @@ expect 0 "sessions, unbound"
 run_on_one --nodes 3 sh -c "$session" </dev/null
 expect 0 "sessions, with parts"
 [ "$(sort -u out | wc -l)" -eq 3 ] || complain "nodes with parts have no session of their own"
+# In that session they have no terminal: nobody is stopped who writes to it, nor a process that would read from it.
+MUSTER_TEST=$tag timeout -k 5 60 script -qec "stty tostop; taskset -c $only '$MUSTER' run --nodes 2 -n 2 --verbose --bind-to none \
+    sh -c 'read line </dev/tty || echo no terminal'" /dev/null >out 2>err </dev/null
+code=$?
+expect 0 "at a terminal"
+[ "$(grep -c '^no terminal' out)" -eq 2 ] || complain "processes in one session have a terminal"
 # The daemon and its process are on the first, or on the second, of two processors.
 two=$(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) print i }' | head -2 | paste -sd,)
 if [[ $two == *,* ]]; then
