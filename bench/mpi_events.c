@@ -1,8 +1,10 @@
 /* An MPI program that hears of a death through PMIx, and who kills one of its processes.
  *
  *     mpi_events member PAGE                 in a job
- *     mpi_events kill PAGE SIZE VICTIM...    outside: one job after the other, a victim in each;
- * makes PAGE, a file, anew for each, and waits for SIZE members
+ *     mpi_events kill PAGE SIZE VICTIM...    outside
+ *
+ * 'kill' has one job after the other, a victim in each; it makes PAGE, a file, anew for each, and
+ * waits for SIZE members.
  *
  * Each member writes into its slot of PAGE when its handler was called, on CLOCK_MONOTONIC, so that
  * nothing is sent while something is measured: all nodes are on one host.  Their main threads
