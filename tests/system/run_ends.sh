@@ -3,7 +3,8 @@
 # However a run ends, nothing is left: signals to the launcher, daemons that die or hang, processes that hide.
 . "$(dirname "$0")/run_common.sh"
 
-# launch FLAGS... -- SCRIPT: in the background; each rank writes its own id and its daemon's into pids, then runs SCRIPT.
+# launch FLAGS... -- SCRIPT [TRAPS]: in the background; each rank sets TRAPS, writes its own id and its daemon's into pids,
+# then runs SCRIPT. Traps come first: a rank that is written down is ready for signals.
 # Returns when all ranks have.  $launcher is its id.
 launch() {
     local flags=() ranks=1 flag
@@ -14,7 +15,7 @@ launch() {
     rm -rf pids machine
     mkdir pids
     local begin='echo $$ >pids/.$MUSTER_RANK; echo $PPID >pids/daemon-$MUSTER_NODE; m=${MUSTER_SOCKET%/*}; echo ${m##*/} >.m$MUSTER_RANK; mv .m$MUSTER_RANK machine; mv pids/.$MUSTER_RANK pids/$MUSTER_RANK; '
-    MUSTER_TEST=$tag timeout 100 "$MUSTER" run "${flags[@]}" sh -c "$begin $2" >out 2>err &
+    MUSTER_TEST=$tag timeout 100 "$MUSTER" run "${flags[@]}" sh -c "${3:-}"$'\n'"$begin $2" >out 2>err &
     until_true 30 all_there $ranks || { complain "the job does not start: ${flags[*]}"; finish; }
     launcher=$(awk '/^PPid/ { print $2 }' "/proc/$(cat pids/daemon-0)/status" 2>/dev/null)
     waiter=$!
@@ -28,13 +29,13 @@ ended() { # by timeout(1), which passes signals and exit codes on
 }
 
 forever='while :; do sleep 0.05; done'
-deaf='trap "" INT TERM HUP USR1 USR2; while :; do sleep 0.05; done'
+deaf='trap "" INT TERM HUP USR1 USR2'
 
 # ---- signals to the launcher ----
 
 for signal in INT TERM HUP; do
-    for script in "$forever" "$deaf"; do
-        launch --nodes 4 -n 8 -- "$script"
+    for traps in "" "$deaf"; do
+        launch --nodes 4 -n 8 -- "$forever" "$traps"
         all="$(pids) $(daemons)"
         kill -$signal $launcher
         until_true 10 gone $all $launcher || complain "SIG$signal: not all are gone"
@@ -46,18 +47,18 @@ for signal in INT TERM HUP; do
 done
 
 # The program sees the signal that the user sent, and has time for it.
-launch --nodes 2 -n 2 -- 'trap "echo interrupted; exit 0" INT; '"$forever"
+launch --nodes 2 -n 2 --grace 20000 -- "$forever" 'trap "echo interrupted; exit 0" INT'
 kill -INT $launcher
 ended
 expect 130 "SIGINT, handled by the program"
 [ "$(grep -c interrupted out)" -eq 2 ] || complain "SIGINT: programs have no time to handle it"
-launch -n 1 -- 'trap "echo terminated; exit 0" TERM; '"$forever"
+launch -n 1 --grace 20000 -- "$forever" 'trap "echo terminated; exit 0" TERM'
 kill -TERM $launcher
 ended
 grep -q terminated out || complain "SIGTERM: programs have no time to handle it"
 
 # A second one: at once.
-launch --nodes 2 -n 2 --grace 60000 -- "$deaf"
+launch --nodes 2 -n 2 --grace 60000 -- "$forever" "$deaf"
 kill -INT $launcher
 until_true 5 grep -q SIGINT err || complain "SIGINT is not said"
 kill -INT $launcher
@@ -73,8 +74,8 @@ if command -v perl >/dev/null; then
 fi
 
 # SIGKILL: nobody can clean up, and still nothing is left.
-for script in "$forever" "$deaf"; do
-    launch --nodes 4 -n 8 -- "$script"
+for traps in "" "$deaf"; do
+    launch --nodes 4 -n 8 -- "$forever" "$traps"
     all="$(pids) $(daemons)"
     kill -KILL $launcher
     until_true 10 gone $all || complain "SIGKILL of the launcher: not all are gone"
@@ -101,7 +102,7 @@ nothing_left 10 "signals in the beginning"
 
 # ---- signals that are passed on ----
 
-launch --nodes 2 -n 2 -- 'trap "echo one" USR1; trap "echo two" USR2; '"$forever"
+launch --nodes 2 -n 2 -- "$forever" 'trap "echo one" USR1; trap "echo two" USR2'
 two_lines() { [ "$(grep -c "$1" out)" -eq 2 ]; }
 kill -USR1 $launcher
 until_true 10 two_lines one || complain "SIGUSR1 is not passed on"
@@ -156,11 +157,11 @@ rm go
 nothing_left 5 "a lost node without processes"
 
 # Grandchildren that hide from their daemon, which dies.
-launch --nodes 2 -n 2 -- 'setsid sh -c "'"$deaf"'" & '"$forever"
+launch --nodes 2 -n 2 -- 'setsid sh -c "'"$deaf; $forever"'" & '"$forever"
 kill -KILL $(cat pids/daemon-1)
 ended
 nothing_left 5 "grandchildren of a lost node"
-launch -n 1 -- 'setsid sh -c "'"$deaf"'" & exit 0'
+launch -n 1 -- 'setsid sh -c "'"$deaf; $forever"'" & exit 0'
 ended
 expect 0 "a grandchild that stays"
 nothing_left 5 "a grandchild that stays"
