@@ -1,6 +1,6 @@
 /* Where a node of 'muster run --nodes' runs: row 'node' of as many rows of this host's processors
- * as there are nodes; or one of them, in turn, where there are fewer (src/wire/launch.h).  What is
- * measured beside muster runs there as well. */
+ * as there are nodes, or one of them where there are fewer (src/wire/launch.h).  What is measured
+ * beside muster runs there as well. */
 #ifndef MU_BENCH_PART_H
 #define MU_BENCH_PART_H
 
@@ -16,13 +16,11 @@ static void keep_to_part(int node, int nodes)
     cpu_set_t allowed, part;
     CPU_ZERO(&part);
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
-        int all = CPU_COUNT(&allowed);
-        int first = nodes > all ? node % all : node * all / nodes;
-        int end = nodes > all ? first + 1 : (node + 1) * all / nodes;
+        int all = CPU_COUNT(&allowed), first = node * all / nodes, end = (node + 1) * all / nodes;
         for (int cpu = 0, at = 0; cpu < CPU_SETSIZE; cpu++) {
             if (!CPU_ISSET(cpu, &allowed))
                 continue;
-            if (at >= first && at < end)
+            if (at == first || (at > first && at < end))
                 CPU_SET(cpu, &part);
             at++;
         }

@@ -678,9 +678,7 @@ const struct mu_launch_program *mu_launch_program_of(const struct mu_launch_job 
 struct mu_launch_part mu_launch_part(mu_slot slot, uint32_t nodes, uint32_t processors)
 {
     assert(slot < nodes && processors > 0);
-    if (nodes > processors)
-        return (struct mu_launch_part){.first = slot % processors, .count = 1};
     uint32_t first = (uint32_t)((uint64_t)slot * processors / nodes);
     uint32_t end = (uint32_t)(((uint64_t)slot + 1) * processors / nodes);
-    return (struct mu_launch_part){.first = first, .count = end - first};
+    return (struct mu_launch_part){.first = first, .count = end > first ? end - first : 1};
 }

@@ -56,8 +56,9 @@ enum mu_launch_binding {
 
 /* Where all nodes are on one host each has a part of its processors, as if it were a host of its
  * own: a row of them, counted among those that the daemon may run on.  Where there are more nodes
- * than processors they are dealt out in turn, so that neighbours, who tell each other most, do not
- * wait for the same one. */
+ * than processors a row of nodes shares one: a heartbeat wakes its observer without an interrupt to
+ * another processor, and when the host takes a processor away, observer and observed are late
+ * together, so that the one gives its own lag back and does not blame the other. */
 struct mu_launch_part {
     uint32_t first, count;
 };

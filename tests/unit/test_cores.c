@@ -124,8 +124,8 @@ static void nodes_of_one_host_share_its_processors(void **state)
     assert_int_equal(part_of(0xff, 1, 3), 0x1c);
     assert_int_equal(part_of(0xff, 2, 3), 0xe0);
     assert_int_equal(part_of(0x03, 0, 4), 0x01); /* two nodes on each of two */
-    assert_int_equal(part_of(0x03, 1, 4), 0x02);
-    assert_int_equal(part_of(0x03, 2, 4), 0x01);
+    assert_int_equal(part_of(0x03, 1, 4), 0x01);
+    assert_int_equal(part_of(0x03, 2, 4), 0x02);
     assert_int_equal(part_of(0x03, 3, 4), 0x02);
     assert_int_equal(part_of(0xa4, 0, 3), 0x04); /* what is not allowed is not counted */
     assert_int_equal(part_of(0xa4, 1, 3), 0x20);

@@ -374,11 +374,12 @@ static void even_is_when_no_processor_has_more_than_its_share(void **state)
     (void)state;
     assert_true(is_even(4, 2, (const uint32_t[]){1, 1, 1, 1}));
     assert_true(is_even(4, 2, (const uint32_t[]){2, 0, 0, 2}));
-    assert_true(is_even(4, 2, (const uint32_t[]){1, 1, 0, 0}));
-    assert_true(is_even(4, 2, (const uint32_t[]){2, 1, 0, 0}));  /* three on two */
-    assert_false(is_even(4, 2, (const uint32_t[]){1, 0, 1, 0})); /* both on one */
+    assert_true(is_even(4, 2, (const uint32_t[]){1, 0, 1, 0}));
+    assert_true(is_even(4, 2, (const uint32_t[]){2, 0, 1, 0}));  /* three on two */
+    assert_false(is_even(4, 2, (const uint32_t[]){1, 1, 0, 0})); /* both on one */
     assert_false(is_even(4, 2, (const uint32_t[]){1, 0, 0, 0})); /* it may have threads */
-    assert_false(is_even(3, 2, (const uint32_t[]){2, 1, 2}));    /* four on one of two */
+    assert_true(is_even(3, 2, (const uint32_t[]){2, 1, 2}));     /* three and two */
+    assert_false(is_even(3, 2, (const uint32_t[]){2, 2, 1}));    /* four on one of two */
     assert_true(is_even(2, 8, (const uint32_t[]){4, 4}));
     assert_false(is_even(2, 8, (const uint32_t[]){8, 0}));
     assert_false(is_even(2, 8, (const uint32_t[]){2, 2}));
