@@ -21,7 +21,8 @@ enum {
     SEEN_EXTRA = 16384, /* deaths of one job in no order: a range for each */
     ACK_DELAY_MS = 150, /* rings are long; half of one owed is acknowledged at once */
     REDUNDANT_WAIT_MS = 1,
-    REDUNDANT_WAIT_MS_MAX = 100,
+    REDUNDANT_WAIT_MS_ONE_HOST = 3, /* for each node */
+    REDUNDANT_WAIT_MS_MAX = 200,
     EXCHANGE_SHIFT = 2, /* trees of exchanges have a fan-out of 4 */
 };
 
@@ -321,14 +322,15 @@ static const char *say(char *text, const char *what, int error)
     return text;
 }
 
-/* Redundant edges only matter when somebody on the way dies in these milliseconds.  Where nodes
- * share the cores of one host they take the time that processes need to read the news, half as much
- * again with 64 nodes on two cores (docs/latency.md): so there they wait for as long as all of it
- * takes. */
+/* Redundant edges only matter when somebody on the way dies in these milliseconds, and nobody knows
+ * it yet.  Where nodes share the cores of one host they take the time that processes need to read
+ * the news, half as much again with 64 nodes on two cores (docs/latency.md): so there they wait for
+ * as long as all of it takes, also when several nodes are found dead one after the other. */
 static uint64_t redundant_wait_ms(const struct mu_orders *orders)
 {
     bool one_host = ntohl(orders->listen.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
-    uint64_t wait_ms = REDUNDANT_WAIT_MS * (one_host ? (uint64_t)orders->size : 1);
+    uint64_t wait_ms =
+        one_host ? (uint64_t)orders->size * REDUNDANT_WAIT_MS_ONE_HOST : REDUNDANT_WAIT_MS;
     return wait_ms < REDUNDANT_WAIT_MS_MAX ? wait_ms : REDUNDANT_WAIT_MS_MAX;
 }
 
