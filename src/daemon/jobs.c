@@ -66,6 +66,7 @@ static void on_orphan_timer(uv_timer_t *timer)
 {
     struct mu_jobs *jobs = timer->data;
     mu_watch_proc_reap(jobs->watch);
+    mu_jobs_on_ends(&jobs->ends, 0, UV_READABLE);
     if (jobs->starting > 0)
         return; /* who is being started looks like one */
     if (jobs->first != NULL)

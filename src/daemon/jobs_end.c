@@ -98,8 +98,9 @@ void mu_jobs_on_ends(uv_poll_t *poll, int status, int events)
         struct mu_exit_kind kind = kind_of(process, &end.kind);
         struct mu_evidence evidence = mu_job_evidence(jobs, &kind, end.pid, end.seen_ns);
         mu_job_process_ended(process, &evidence);
-        mu_jobs_reap_soon(jobs);
     }
+    if (mu_watch_proc_has_dead(jobs->watch))
+        mu_jobs_reap_soon(jobs);
 }
 
 /* The kernel closes what a dying process had open, then tells its parent.  Each descriptor that is

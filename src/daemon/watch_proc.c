@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "daemon/watch_proc.h"
 
+#include "daemon/early_ends.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -17,19 +19,36 @@
 
 /* Whose end was fetched: to be buried, and reaped then. */
 struct ended {
-    int pidfd;
+    int pidfd;   /* -1: not to be reaped yet, because the kernel takes it apart */
     pid_t group; /* that it led; 0: none */
 };
 
+enum state {
+    RUNS,
+    DIES, /* the kernel has said so, and it is not fetched yet */
+    TOLD, /* fetched; here until it can be reaped */
+};
+
+struct place {
+    struct mu_watched who; /* pidfd -1: not in use */
+    enum state state;
+    struct mu_exit_kind kind; /* DIES */
+    uint64_t seen_ns;         /* DIES */
+};
+
+#define EARLY UINT32_MAX /* in place of a slot: ends that come early */
+
 struct mu_watch_proc {
     int epoll_fd;
-    uint32_t capacity;
-    uint32_t count;
+    struct mu_early_ends early;
+    uint32_t capacity; /* there are twice as many places: for who is told, and not reaped yet */
+    uint32_t count;    /* of these places in use, so many DIES or are TOLD: */
+    uint32_t dying, told;
     uint32_t high;    /* slots that have ever been in use */
     uint32_t *unused; /* below 'high', given back: high - count of them */
     struct ended *ended;
     uint32_t ended_count, buried;
-    struct mu_watched *at; /* pidfd -1: slot not in use */
+    struct place *at;
 };
 
 static uint64_t now_ns(void)
@@ -75,14 +94,18 @@ static int keep_status_of_children(void)
 
 static int open_parts(struct mu_watch_proc *watch)
 {
-    watch->at = calloc(watch->capacity, sizeof *watch->at);
-    watch->unused = calloc(watch->capacity, sizeof *watch->unused);
+    watch->at = calloc(watch->capacity, 2 * sizeof *watch->at);
+    watch->unused = calloc(watch->capacity, 2 * sizeof *watch->unused);
     watch->ended = calloc(watch->capacity, sizeof *watch->ended);
     if (!watch->at || !watch->unused || !watch->ended)
         return ENOMEM;
     watch->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (watch->epoll_fd < 0)
         return errno;
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = EARLY};
+    if (mu_early_ends_open(&watch->early) == 0 &&
+        epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->early.fd, &event) != 0)
+        mu_early_ends_close(&watch->early); /* ends come later, as without it */
     return keep_status_of_children();
 }
 
@@ -94,6 +117,7 @@ int mu_watch_proc_open(uint32_t capacity, struct mu_watch_proc **watch)
         return ENOMEM;
     made->capacity = capacity;
     made->epoll_fd = -1;
+    made->early.fd = -1;
     int error = open_parts(made);
     if (error != 0) {
         mu_watch_proc_close(made);
@@ -109,8 +133,9 @@ void mu_watch_proc_close(struct mu_watch_proc *watch)
         return;
     mu_watch_proc_reap(watch);
     for (uint32_t slot = 0; slot < watch->high; slot++)
-        if (watch->at[slot].pidfd >= 0)
-            close(watch->at[slot].pidfd);
+        if (watch->at[slot].who.pidfd >= 0)
+            close(watch->at[slot].who.pidfd);
+    mu_early_ends_close(&watch->early);
     if (watch->epoll_fd >= 0)
         close(watch->epoll_fd);
     free(watch->ended);
@@ -119,12 +144,17 @@ void mu_watch_proc_close(struct mu_watch_proc *watch)
     free(watch);
 }
 
-static struct mu_watched *find(struct mu_watch_proc *watch, uint32_t job, uint32_t rank)
+static bool is_watched(const struct place *place)
+{
+    return place->who.pidfd >= 0 && place->state != TOLD;
+}
+
+static struct place *find(struct mu_watch_proc *watch, uint32_t job, uint32_t rank)
 {
     for (uint32_t slot = 0; slot < watch->high; slot++) {
-        struct mu_watched *process = &watch->at[slot];
-        if (process->pidfd >= 0 && process->job == job && process->rank == rank)
-            return process;
+        struct place *place = &watch->at[slot];
+        if (is_watched(place) && place->who.job == job && place->who.rank == rank)
+            return place;
     }
     return NULL;
 }
@@ -135,14 +165,14 @@ enum mu_watch_error mu_watch_proc_add(struct mu_watch_proc *watch, const struct 
 {
     if (find(watch, process->job, process->rank))
         return MU_WATCH_TWICE;
-    if (watch->count == watch->capacity)
+    if (watch->count - watch->told == watch->capacity || watch->count / 2 == watch->capacity)
         return MU_WATCH_FULL;
     bool reuse = watch->count < watch->high;
     uint32_t slot = reuse ? watch->unused[watch->high - watch->count - 1] : watch->high;
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u32 = slot};
     if (epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, process->pidfd, &event) != 0)
         return MU_WATCH_BAD_PIDFD;
-    watch->at[slot] = *process;
+    watch->at[slot] = (struct place){.who = *process, .state = RUNS};
     watch->high += reuse ? 0 : 1;
     watch->count++;
     return MU_WATCH_OK;
@@ -150,7 +180,12 @@ enum mu_watch_error mu_watch_proc_add(struct mu_watch_proc *watch, const struct 
 
 uint32_t mu_watch_proc_count(const struct mu_watch_proc *watch)
 {
-    return watch->count;
+    return watch->count - watch->told;
+}
+
+bool mu_watch_proc_has_dead(const struct mu_watch_proc *watch)
+{
+    return watch->ended_count > 0;
 }
 
 int mu_watch_proc_fd(const struct mu_watch_proc *watch)
@@ -175,33 +210,89 @@ static void bury(struct mu_watch_proc *watch)
         const struct ended *ended = &watch->ended[watch->buried];
         if (ended->group > 0)
             kill(-ended->group, SIGKILL);
-        epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, ended->pidfd, NULL);
+        if (ended->pidfd >= 0)
+            epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, ended->pidfd, NULL);
     }
 }
 
+/* What the kernel has to say of those that run. */
+static void hear(struct mu_watch_proc *watch)
+{
+    struct mu_early_end end;
+    while (watch->early.fd >= 0 && mu_early_ends_next(&watch->early, &end))
+        for (uint32_t slot = 0; slot < watch->high; slot++) {
+            struct place *place = &watch->at[slot];
+            if (place->who.pidfd < 0 || place->state != RUNS || place->who.pid != end.pid)
+                continue;
+            place->state = DIES;
+            place->seen_ns = now_ns();
+            place->kind = (struct mu_exit_kind){
+                .type = MU_EXIT_SIGNAL, .signal = end.signal, .core_dumped = end.core_dumped};
+            watch->dying++;
+        }
+}
+
+/* First everything is heard of numbers that are free afterwards. */
 void mu_watch_proc_reap(struct mu_watch_proc *watch)
 {
     siginfo_t info;
     bury(watch);
+    hear(watch);
     for (uint32_t i = 0; i < watch->ended_count; i++) {
+        if (watch->ended[i].pidfd < 0)
+            continue;
         wait_for(watch->ended[i].pidfd, &info, 0);
         close(watch->ended[i].pidfd);
     }
     watch->ended_count = watch->buried = 0;
 }
 
-/* The group of one that somebody else has reaped may be anybody's by now. */
-static void forget(struct mu_watch_proc *watch, uint32_t slot, const struct mu_exit_kind *kind)
+static void add_ended(struct mu_watch_proc *watch, int pidfd, pid_t group)
 {
-    struct mu_watched *process = &watch->at[slot];
-    bool led_group = process->own_group && kind->type != MU_EXIT_UNKNOWN;
     if (watch->ended_count == watch->capacity)
         mu_watch_proc_reap(watch);
-    watch->ended[watch->ended_count++] =
-        (struct ended){process->pidfd, led_group ? process->pid : 0};
-    process->pidfd = -1;
+    watch->ended[watch->ended_count++] = (struct ended){pidfd, group};
+}
+
+/* The group of one that somebody else has reaped may be anybody's by now; that of one that was told
+ * is killed. */
+static void forget(struct mu_watch_proc *watch, uint32_t slot, const struct mu_exit_kind *kind)
+{
+    struct place *place = &watch->at[slot];
+    bool leads_group =
+        place->who.own_group && kind->type != MU_EXIT_UNKNOWN && place->state != TOLD;
+    add_ended(watch, place->who.pidfd, leads_group ? place->who.pid : 0);
+    watch->dying -= place->state == DIES;
+    watch->told -= place->state == TOLD;
+    place->who.pidfd = -1;
     watch->count--;
     watch->unused[watch->high - watch->count - 1] = slot;
+}
+
+static void fill(struct mu_proc_end *end, const struct place *place)
+{
+    end->job = place->who.job;
+    end->rank = place->who.rank;
+    end->pid = place->who.pid;
+}
+
+/* One that dies.  It keeps its place until it can be reaped. */
+static bool take_dying(struct mu_watch_proc *watch, struct mu_proc_end *end)
+{
+    if (watch->dying == 0)
+        return false;
+    struct place *place = watch->at;
+    while (place->who.pidfd < 0 || place->state != DIES)
+        place++;
+    fill(end, place);
+    end->kind = place->kind;
+    end->seen_ns = place->seen_ns;
+    place->state = TOLD;
+    watch->dying--;
+    watch->told++;
+    if (place->who.own_group)
+        add_ended(watch, -1, place->who.pid);
+    return true;
 }
 
 /* False when it has not ended for us yet. */
@@ -223,30 +314,36 @@ bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end)
     struct epoll_event event;
     bury(watch);
     for (;;) {
+        if (take_dying(watch, end))
+            return true;
         int ready = epoll_wait(watch->epoll_fd, &event, 1, 0);
         if (ready < 0 && errno == EINTR)
             continue;
         if (ready <= 0)
             return false;
-        struct mu_watched *process = &watch->at[event.data.u32];
-        end->seen_ns = now_ns();
-        if (!see_end(process, &end->kind))
+        if (event.data.u32 == EARLY) {
+            hear(watch);
             continue;
-        end->job = process->job;
-        end->rank = process->rank;
-        end->pid = process->pid;
+        }
+        const struct place *place = &watch->at[event.data.u32];
+        bool is_told = place->state == TOLD;
+        end->seen_ns = now_ns();
+        if (!see_end(&place->who, &end->kind))
+            continue;
+        fill(end, place);
         forget(watch, event.data.u32, &end->kind);
-        return true;
+        if (!is_told)
+            return true;
     }
 }
 
 void mu_watch_proc_await(struct mu_watch_proc *watch, uint32_t job, uint32_t rank,
                          uint64_t timeout_ns)
 {
-    const struct mu_watched *process = find(watch, job, rank);
-    if (!process)
+    const struct place *place = find(watch, job, rank);
+    if (!place)
         return;
-    struct pollfd readable = {.fd = process->pidfd, .events = POLLIN};
+    struct pollfd readable = {.fd = place->who.pidfd, .events = POLLIN};
     struct timespec wait = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
                             .tv_nsec = (long)(timeout_ns % 1000000000u)};
     ppoll(&readable, 1, &wait, NULL);
@@ -265,19 +362,19 @@ static bool send_signal(const struct mu_watched *process, int number)
 enum mu_watch_error mu_watch_proc_signal(struct mu_watch_proc *watch, uint32_t job, uint32_t rank,
                                          int signal)
 {
-    const struct mu_watched *process = find(watch, job, rank);
-    if (!process)
+    const struct place *place = find(watch, job, rank);
+    if (!place)
         return MU_WATCH_NO_SUCH;
-    return send_signal(process, signal) ? MU_WATCH_OK : MU_WATCH_SIGNAL;
+    return send_signal(&place->who, signal) ? MU_WATCH_OK : MU_WATCH_SIGNAL;
 }
 
 static uint32_t send_many(struct mu_watch_proc *watch, bool all, uint32_t job, int number)
 {
     uint32_t took = 0;
     for (uint32_t slot = 0; slot < watch->high; slot++) {
-        const struct mu_watched *process = &watch->at[slot];
-        if (process->pidfd >= 0 && (all || process->job == job))
-            took += send_signal(process, number) ? 1 : 0;
+        const struct place *place = &watch->at[slot];
+        if (is_watched(place) && (all || place->who.job == job))
+            took += send_signal(&place->who, number) ? 1 : 0;
     }
     return took;
 }

@@ -8,7 +8,10 @@
  * When the leader of a group of its own ends, the rest of the group is killed before the leader is
  * reaped: only until then is the group's number certain to be ours.
  *
- * One that a debugger holds is reported when the debugger lets go.  Not thread-safe. */
+ * One that a signal killed is reported as soon as it can run no more, where the kernel says so
+ * (early_ends.h); it is reaped when the kernel has taken it apart, which takes longer the more
+ * memory it had.  Otherwise one that a debugger holds is reported when the debugger lets go.  Not
+ * thread-safe. */
 #ifndef MU_DAEMON_WATCH_PROC_H
 #define MU_DAEMON_WATCH_PROC_H
 
@@ -62,7 +65,11 @@ enum mu_watch_error mu_watch_proc_add(struct mu_watch_proc *watch,
 /* How many are watched. */
 uint32_t mu_watch_proc_count(const struct mu_watch_proc *watch);
 
-/* Readable while an end waits.  For poll only; belongs to the set. */
+/* Whether mu_watch_proc_reap() has something to do. */
+bool mu_watch_proc_has_dead(const struct mu_watch_proc *watch);
+
+/* Readable while an end waits, or somebody that was told of can be reaped.  For poll only; belongs
+ * to the set. */
 int mu_watch_proc_fd(const struct mu_watch_proc *watch);
 
 /* Waits for the end of one process, at most that long; returns at once when it is not watched.  Its
@@ -70,15 +77,16 @@ int mu_watch_proc_fd(const struct mu_watch_proc *watch);
 void mu_watch_proc_await(struct mu_watch_proc *watch, uint32_t job, uint32_t rank,
                          uint64_t timeout_ns);
 
-/* One process that has ended; it is no longer watched, but still to be reaped.  The group that it
- * has led is killed with the next call, so that who tells the end comes first: call it until there
- * is none.  False when there is none. */
+/* One process that has ended; it is no longer watched, but still to be reaped, perhaps later.  The
+ * group that it has led is killed with the next call, so that who tells the end comes first: call
+ * it until there is none.  False when there is none. */
 bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end);
 
 /* Reaps those whose end was fetched, when their ends have been told: it may take long.  The last
  * thread of a process wakes us up first and forgets its name in /proc then, if somebody has looked
  * at it there, and who reaps spins in the kernel until that is done.  With our priority we may have
- * taken the core that it needs: more than 100 ms were seen. */
+ * taken the core that it needs: more than 100 ms were seen.  It may hear of more ends: look for
+ * them after it. */
 void mu_watch_proc_reap(struct mu_watch_proc *watch);
 
 /* A signal to one process (or its group); NO_SUCH once its end was fetched.  One that has ended and
