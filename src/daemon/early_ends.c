@@ -75,6 +75,29 @@ static bool open_message(const uint8_t *bytes, size_t count, struct nlmsghdr *he
     return true;
 }
 
+/* Of a process with threads that dumps core the last thread need not be the one that knows it, nor
+ * of which signal it died if another one came meanwhile. */
+static bool is_certain(const struct taskstats *stats)
+{
+    switch (stats->ac_exitcode & SIGNAL_MASK) {
+    case 0:
+        return false;
+    case SIGQUIT:
+    case SIGILL:
+    case SIGTRAP:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGSEGV:
+    case SIGXCPU:
+    case SIGXFSZ:
+    case SIGSYS:
+        return (stats->ac_flag & ACORE) != 0;
+    default:
+        return true;
+    }
+}
+
 /* Of a group of threads there is one nest for the thread, and one for the group, with sums: the
  * first one has what counts. */
 bool mu_early_ends_decode(const uint8_t *bytes, size_t count, pid_t parent,
@@ -91,7 +114,7 @@ bool mu_early_ends_decode(const uint8_t *bytes, size_t count, pid_t parent,
     memset(&stats, 0, sizeof stats);
     memcpy(&stats, figures.bytes, figures.count < sizeof stats ? figures.count : sizeof stats);
     if (stats.version < VERSION_MIN || (stats.ac_flag & AGROUP) == 0 ||
-        (pid_t)stats.ac_ppid != parent || (stats.ac_exitcode & SIGNAL_MASK) == 0)
+        (pid_t)stats.ac_ppid != parent || !is_certain(&stats))
         return false;
     *end = (struct mu_early_end){.pid = (pid_t)stats.ac_tgid,
                                  .signal = (int)(stats.ac_exitcode & SIGNAL_MASK),
@@ -279,6 +302,8 @@ bool mu_early_ends_next(struct mu_early_ends *ends, struct mu_early_end *end)
         ssize_t count = recvfrom(ends->fd, bytes, sizeof bytes, 0, (struct sockaddr *)&from, &room);
         if (count < 0 && (errno == EINTR || errno == ENOBUFS))
             continue;
+        if (count < 0 && errno != EAGAIN)
+            mu_early_ends_close(ends); /* or it would be readable for ever */
         if (count < 0)
             return false;
         bool is_kernel = room == sizeof from && from.nl_pid == 0;

@@ -2,12 +2,13 @@
  *
  * A parent hears of an end when the child's memory is gone: after 2 ms for an MPI process that has
  * done nothing yet, and the later the more there is.  The kernel's accounting (taskstats) is told
- * before that, when the last thread can run no more: no line of the program, no write that had
- * begun.  So what it says is an end, and its cause; only the number stays taken until the child is
- * reaped.
+ * before that, when the last thread can run no more: no line of the program, no write to a pipe or
+ * a socket.  So what it says is an end, and its cause.  What the child held is free later: memory,
+ * files, locks, ports, its number.
  *
- * Only ends by a signal are told here: then all threads ended of the same cause.  An exit code is
- * that of the first thread, which need not be the last one.
+ * Only those ends are told here whose cause is certain by then: not an exit code, which is that of
+ * the first thread and not of the last; nor a signal that makes a core file, but by the thread that
+ * has written it.
  *
  * Needs Linux 5.19, CAP_NET_ADMIN, and the host's own namespaces of processes and networks; and the
  * kernel throws away what there is no room for.  So it is never the only way: whoever uses it waits

@@ -67,11 +67,11 @@ static void on_orphan_timer(uv_timer_t *timer)
     struct mu_jobs *jobs = timer->data;
     mu_watch_proc_reap(jobs->watch);
     mu_jobs_on_ends(&jobs->ends, 0, UV_READABLE);
-    if (jobs->starting > 0)
-        return; /* who is being started looks like one */
+    if (jobs->starting > 0 || mu_watch_proc_told(jobs->watch) > 0)
+        return; /* who is being started, or taken apart, looks like one */
     if (jobs->first != NULL)
         reap_orphans(jobs);
-    else if (mu_orphans_sweep(NULL, 0, true) == 0 || ++jobs->sweeps == ORPHANS_SWEEPS_MAX)
+    else if (mu_orphans_sweep(NULL, 0, true) == 0 || ++jobs->sweeps >= ORPHANS_SWEEPS_MAX)
         uv_timer_stop(timer);
 }
 
@@ -102,7 +102,8 @@ static void bury_jobs(struct mu_jobs *jobs)
     bool some = false;
     for (struct mu_job **place = &jobs->first; *place != NULL;) {
         struct mu_job *job = *place;
-        if (job->left > 0 || job->launcher != NULL) {
+        if (job->left > 0 || job->launcher != NULL ||
+            mu_watch_proc_has_told(jobs->watch, job->number)) {
             place = &job->next;
             continue;
         }
@@ -123,7 +124,7 @@ static void on_soon(uv_idle_t *idle)
     if (mu_jobs_read_some(jobs))
         mu_jobs_soon(jobs);
     bury_jobs(jobs);
-    if (jobs->all_over == NULL || jobs->left > 0)
+    if (jobs->all_over == NULL || jobs->left > 0 || mu_watch_proc_told(jobs->watch) > 0)
         return;
     void (*all_over)(void *owner) = jobs->all_over;
     jobs->all_over = NULL;

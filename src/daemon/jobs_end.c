@@ -99,8 +99,10 @@ void mu_jobs_on_ends(uv_poll_t *poll, int status, int events)
         struct mu_evidence evidence = mu_job_evidence(jobs, &kind, end.pid, end.seen_ns);
         mu_job_process_ended(process, &evidence);
     }
-    if (mu_watch_proc_has_dead(jobs->watch))
-        mu_jobs_reap_soon(jobs);
+    if (!mu_watch_proc_has_dead(jobs->watch))
+        return;
+    mu_jobs_reap_soon(jobs);
+    mu_jobs_soon(jobs); /* a job may have waited for that */
 }
 
 /* The kernel closes what a dying process had open, then tells its parent.  Each descriptor that is

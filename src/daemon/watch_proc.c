@@ -32,8 +32,7 @@ enum state {
 struct place {
     struct mu_watched who; /* pidfd -1: not in use */
     enum state state;
-    struct mu_exit_kind kind; /* DIES */
-    uint64_t seen_ns;         /* DIES */
+    struct mu_proc_end end; /* DIES */
 };
 
 #define EARLY UINT32_MAX /* in place of a slot: ends that come early */
@@ -183,6 +182,21 @@ uint32_t mu_watch_proc_count(const struct mu_watch_proc *watch)
     return watch->count - watch->told;
 }
 
+uint32_t mu_watch_proc_told(const struct mu_watch_proc *watch)
+{
+    return watch->told;
+}
+
+bool mu_watch_proc_has_told(const struct mu_watch_proc *watch, uint32_t job)
+{
+    for (uint32_t slot = 0; watch->told > 0 && slot < watch->high; slot++) {
+        const struct place *place = &watch->at[slot];
+        if (place->who.pidfd >= 0 && place->state == TOLD && place->who.job == job)
+            return true;
+    }
+    return false;
+}
+
 bool mu_watch_proc_has_dead(const struct mu_watch_proc *watch)
 {
     return watch->ended_count > 0;
@@ -215,6 +229,14 @@ static void bury(struct mu_watch_proc *watch)
     }
 }
 
+static void fill(struct mu_proc_end *end, const struct mu_watched *who)
+{
+    end->job = who->job;
+    end->rank = who->rank;
+    end->pid = who->pid;
+    end->seen_ns = now_ns();
+}
+
 /* What the kernel has to say of those that run. */
 static void hear(struct mu_watch_proc *watch)
 {
@@ -225,9 +247,9 @@ static void hear(struct mu_watch_proc *watch)
             if (place->who.pidfd < 0 || place->state != RUNS || place->who.pid != end.pid)
                 continue;
             place->state = DIES;
-            place->seen_ns = now_ns();
-            place->kind = (struct mu_exit_kind){
+            place->end.kind = (struct mu_exit_kind){
                 .type = MU_EXIT_SIGNAL, .signal = end.signal, .core_dumped = end.core_dumped};
+            fill(&place->end, &place->who);
             watch->dying++;
         }
 }
@@ -269,13 +291,6 @@ static void forget(struct mu_watch_proc *watch, uint32_t slot, const struct mu_e
     watch->unused[watch->high - watch->count - 1] = slot;
 }
 
-static void fill(struct mu_proc_end *end, const struct place *place)
-{
-    end->job = place->who.job;
-    end->rank = place->who.rank;
-    end->pid = place->who.pid;
-}
-
 /* One that dies.  It keeps its place until it can be reaped. */
 static bool take_dying(struct mu_watch_proc *watch, struct mu_proc_end *end)
 {
@@ -284,9 +299,7 @@ static bool take_dying(struct mu_watch_proc *watch, struct mu_proc_end *end)
     struct place *place = watch->at;
     while (place->who.pidfd < 0 || place->state != DIES)
         place++;
-    fill(end, place);
-    end->kind = place->kind;
-    end->seen_ns = place->seen_ns;
+    *end = place->end;
     place->state = TOLD;
     watch->dying--;
     watch->told++;
@@ -312,8 +325,8 @@ static bool see_end(const struct mu_watched *process, struct mu_exit_kind *kind)
 bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end)
 {
     struct epoll_event event;
-    bury(watch);
     for (;;) {
+        bury(watch); /* so that nothing comes of whoever is forgotten */
         if (take_dying(watch, end))
             return true;
         int ready = epoll_wait(watch->epoll_fd, &event, 1, 0);
@@ -327,10 +340,10 @@ bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end)
         }
         const struct place *place = &watch->at[event.data.u32];
         bool is_told = place->state == TOLD;
-        end->seen_ns = now_ns();
+        assert(place->who.pidfd >= 0);
+        fill(end, &place->who);
         if (!see_end(&place->who, &end->kind))
             continue;
-        fill(end, place);
         forget(watch, event.data.u32, &end->kind);
         if (!is_told)
             return true;
@@ -340,8 +353,9 @@ bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end)
 void mu_watch_proc_await(struct mu_watch_proc *watch, uint32_t job, uint32_t rank,
                          uint64_t timeout_ns)
 {
+    hear(watch);
     const struct place *place = find(watch, job, rank);
-    if (!place)
+    if (!place || place->state == DIES)
         return;
     struct pollfd readable = {.fd = place->who.pidfd, .events = POLLIN};
     struct timespec wait = {.tv_sec = (time_t)(timeout_ns / 1000000000u),

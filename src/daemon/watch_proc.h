@@ -65,6 +65,11 @@ enum mu_watch_error mu_watch_proc_add(struct mu_watch_proc *watch,
 /* How many are watched. */
 uint32_t mu_watch_proc_count(const struct mu_watch_proc *watch);
 
+/* Whose end was fetched while the kernel still takes them apart: how many, and whether one is of
+ * this job. */
+uint32_t mu_watch_proc_told(const struct mu_watch_proc *watch);
+bool mu_watch_proc_has_told(const struct mu_watch_proc *watch, uint32_t job);
+
 /* Whether mu_watch_proc_reap() has something to do. */
 bool mu_watch_proc_has_dead(const struct mu_watch_proc *watch);
 

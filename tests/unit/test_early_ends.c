@@ -93,6 +93,7 @@ static void a_killed_child_is_an_end(void **state)
         assert_false(end.core_dumped);
     }
     stats.ac_exitcode = SIGSEGV | 0x80;
+    stats.ac_flag |= ACORE;
     assert_true(is_end(&stats, &end));
     assert_int_equal(end.signal, SIGSEGV);
     assert_true(end.core_dumped);
@@ -107,6 +108,9 @@ static void nothing_else_is(void **state)
     assert_false(is_end(&stats, &end));
     stats = killed();
     stats.ac_exitcode = 3 << 8; /* it has left by itself */
+    assert_false(is_end(&stats, &end));
+    stats = killed();
+    stats.ac_exitcode = SIGSEGV; /* another thread may be writing a core file */
     assert_false(is_end(&stats, &end));
     stats = killed();
     stats.ac_ppid = PARENT + 1;

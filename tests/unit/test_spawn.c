@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -426,6 +427,51 @@ static void a_killed_process_is_told_before_it_can_be_reaped(void **state)
     close(in[0]);
     close(out[0]);
     close(out[1]);
+}
+
+/* It has what is left of the process as soon as the kernel lets it, and its pidfd may be readable
+ * twice. */
+static pid_t start_debugger(pid_t pid)
+{
+    int ready[2];
+    char is_held = 0;
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    pid_t debugger = fork();
+    assert_true(debugger >= 0);
+    if (debugger == 0) {
+        is_held = ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0;
+        if (write(ready[1], &is_held, 1) == 1 && is_held)
+            while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+                ;
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &is_held, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return debugger;
+}
+
+static void debuggers_that_let_go_at_once_leave_everything_in_order(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 400 };
+    struct mu_spawn_spec spec = spec_of(ARGV(SPAWNED, "wait"));
+    start_and_watch(&spec, 1, ROUNDS);
+    for (uint32_t rank = 0; rank < ROUNDS; rank++) {
+        pid_t debugger = start_debugger(start_and_watch(&spec, 1, rank));
+        assert_int_equal(mu_watch_proc_signal(watch, 1, rank, SIGKILL), MU_WATCH_OK);
+        uint32_t ends = 0;
+        struct mu_proc_end one;
+        for (bool is_there = true; is_there || ends == 0;) { /* looks all the time, not when told */
+            is_there = is_there && waitpid(debugger, NULL, WNOHANG) == 0;
+            ends += mu_watch_proc_next(watch, &one);
+        }
+        assert_int_equal(ends, 1);
+        assert_int_equal(one.rank, rank);
+        assert_int_equal(mu_watch_proc_count(watch), 1);
+    }
+    assert_int_equal(mu_watch_proc_signal(watch, 1, ROUNDS, SIGKILL), MU_WATCH_OK);
+    assert_int_equal(next_end().rank, ROUNDS);
 }
 
 static void a_status_that_somebody_took_is_no_endless_loop(void **state)
@@ -1280,6 +1326,7 @@ int main(void)
         TEST(two_hundred_ends_are_seen_once_each),
         TEST(a_stop_is_not_an_end),
         TEST(a_killed_process_is_told_before_it_can_be_reaped),
+        TEST(debuggers_that_let_go_at_once_leave_everything_in_order),
         TEST(a_status_that_somebody_took_is_no_endless_loop),
         TEST(an_ignored_sigchld_is_undone),
         TEST(a_missing_program_is_named),
