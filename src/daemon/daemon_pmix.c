@@ -11,7 +11,7 @@ static void on_done(void *arg, const struct mu_exchange_result *result)
 {
     struct mu_pmix_wait *wait = arg;
     const struct mu_pmix_result passed = {
-        .part_count = result->part_count, .parts = result->parts, .gone = result->gone};
+        .part_count = result->part_count, .parts = result->parts, .missed = result->missed};
     wait->done(wait, &passed);
 }
 

@@ -139,7 +139,7 @@ void mu_exchanges_ended(struct mu_exchanges *exchanges, uint32_t job, uint32_t r
         return;
     known->ended[rank] = failed ? MU_ENDED_FAILED : MU_ENDED_LEFT;
     for (struct mu_series *series = known->series; series != NULL; series = series->next)
-        mu_series_ended(series, rank, failed);
+        mu_series_ended(series, rank);
     mu_joined_ended(exchanges, job, rank, failed);
     mu_exchanges_later(exchanges);
 }

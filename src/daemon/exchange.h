@@ -51,8 +51,7 @@ void mu_exchanges_close(struct mu_exchanges *exchanges);
 struct mu_exchange_result {
     uint32_t part_count; /* one for each node that has given one, by increasing slot */
     const struct mu_exchange_part *parts; /* good within the call of 'done' */
-    uint32_t gone; /* participants that failed (and did not leave), as far as known here now */
-    uint32_t first_gone; /* the lowest of their ranks; MU_RANK_NONE: there is none */
+    uint32_t missed; /* participants that failed (and did not leave) on nodes without a part */
 };
 
 typedef void mu_exchange_done(void *arg, const struct mu_exchange_result *result);

@@ -36,8 +36,7 @@ struct mu_series {
     struct mu_rank_run *runs;
     void *memory; /* of the core */
     struct mu_allgather *core;
-    uint32_t *living; /* participants, by position of their node */
-    uint32_t failed, first_failed;
+    uint32_t *living;        /* participants, by position of their node */
     struct mu_piece *pieces; /* by round modulo MU_ALLGATHER_ROUNDS, and position */
     uint64_t *set;           /* of members: that is being made */
     struct mu_exchange_call *calls, **calls_end; /* the first is the core's, if 'calling' */
@@ -160,7 +159,7 @@ const char *mu_series_message(struct mu_exchanges *exchanges, struct mu_series *
                               struct mu_bulk_message *holder);
 
 /* A participant is gone; the core is told by mu_series_outs(). */
-void mu_series_ended(struct mu_series *series, uint32_t rank, bool failed);
+void mu_series_ended(struct mu_series *series, uint32_t rank);
 void mu_series_outs(struct mu_exchanges *exchanges, struct mu_series *series);
 
 /* Is somebody to be told a result?  Tells the first one. */

@@ -83,7 +83,7 @@ static void count_living(struct mu_series *series)
                 continue;
             series->living[position]++;
             if (job->ended[rank] != 0)
-                mu_series_ended(series, rank, job->ended[rank] == MU_ENDED_FAILED);
+                mu_series_ended(series, rank);
         }
     }
 }
@@ -157,11 +157,8 @@ static struct mu_series *make(struct mu_exchanges *exchanges, struct mu_exchange
     *why = "no memory for one more exchange";
     if (series == NULL)
         return NULL;
-    *series = (struct mu_series){.job = job,
-                                 .tag = tag,
-                                 .run_count = run_count,
-                                 .runs = calloc(run_count, sizeof *runs),
-                                 .first_failed = MU_RANK_NONE};
+    *series = (struct mu_series){
+        .job = job, .tag = tag, .run_count = run_count, .runs = calloc(run_count, sizeof *runs)};
     series->calls_end = &series->calls;
     uint32_t span_count = 0;
     struct mu_span *spans = NULL;
@@ -390,14 +387,11 @@ const char *mu_series_message(struct mu_exchanges *exchanges, struct mu_series *
     return step(exchanges, series, &event);
 }
 
-void mu_series_ended(struct mu_series *series, uint32_t rank, bool failed)
+void mu_series_ended(struct mu_series *series, uint32_t rank)
 {
     if (!has_rank(series, rank))
         return;
     series->living[position_of(series, node_of(series->job, rank))]--;
-    series->failed += failed;
-    if (failed && rank < series->first_failed)
-        series->first_failed = rank;
     series->job->outs_wait = true;
 }
 
@@ -427,6 +421,23 @@ static bool knows_who_is_missing(const struct mu_series *series)
     return true;
 }
 
+/* Whoever has come and failed since is not missed: so all who get the same parts are told the same,
+ * however late they hear of it. */
+static uint32_t count_missed(const struct mu_series *series, const uint64_t *have)
+{
+    const struct mu_exchange_job *job = series->job;
+    uint32_t missed = 0;
+    for (uint32_t i = 0; i < job->run_count; i++) {
+        uint32_t position = position_of(series, job->runs[i].slot);
+        if (position == UINT32_MAX || mu_allgather_in(have, position))
+            continue;
+        for (uint32_t rank = job->runs[i].first; rank - job->runs[i].first < job->runs[i].count;
+             rank++)
+            missed += has_rank(series, rank) && job->ended[rank] == MU_ENDED_FAILED;
+    }
+    return missed;
+}
+
 bool mu_series_is_ready(const struct mu_series *series)
 {
     if (series->core->retired)
@@ -449,10 +460,8 @@ void mu_series_tell(struct mu_exchanges *exchanges, struct mu_series *series)
     if (series->calls == NULL)
         series->calls_end = &series->calls;
     series->ready = series->calling = false;
-    const struct mu_exchange_result result = {.part_count = count,
-                                              .parts = parts,
-                                              .gone = series->failed,
-                                              .first_gone = series->first_failed};
+    const struct mu_exchange_result result = {
+        .part_count = count, .parts = parts, .missed = count_missed(series, have)};
     mu_exchanges_later(exchanges); /* another call may have waited for this one */
     if (call->done != NULL)
         call->done(call->arg, &result);

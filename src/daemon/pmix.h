@@ -24,7 +24,7 @@ struct mu_pmix; /* the module's own */
 struct mu_pmix_result {
     uint32_t part_count;
     const struct mu_exchange_part *parts; /* by node; valid within the call */
-    uint32_t gone;                        /* participants that have failed */
+    uint32_t missed;                      /* participants that failed on nodes without a part */
 };
 
 /* Somebody in the module who waits for the daemon; part of a larger struct. */

@@ -143,7 +143,7 @@ static char *join(const struct mu_pmix_result *result, size_t *count, pmix_statu
         room += result->parts[i].count;
     char *bytes = malloc(room);
     *count = 0;
-    bool whole = result->gone == 0, failed = false;
+    bool whole = result->missed == 0, failed = false;
     for (uint32_t i = 0; bytes != NULL && i < result->part_count; i++) {
         const struct mu_exchange_part *part = &result->parts[i];
         if (part->count == 0)
@@ -227,8 +227,14 @@ static struct mu_rank_run *rows_of(const struct mu_pmix *pmix, const struct mu_c
     return rows;
 }
 
-/* libpmix has called for whoever is still connected: it may know of an end before the daemon does.
- */
+/* On this node, and it may not have come: libpmix calls for whoever is still connected, and knows
+ * of some ends before the daemon does, of others after it. */
+static bool is_lost(const struct mu_space *space, const struct mu_client_here *client)
+{
+    uint8_t verdict = space->gone[client->rank].verdict;
+    return client->state == MU_CLIENT_LOST || (verdict != 0 && verdict != MU_VERDICT_LEFT);
+}
+
 static bool somebody_is_lost(const struct mu_pmix *pmix, const struct mu_collective *made,
                              const struct mu_rank_run *rows, uint32_t count)
 {
@@ -236,7 +242,7 @@ static bool somebody_is_lost(const struct mu_pmix *pmix, const struct mu_collect
         const struct mu_space *space = mu_space_find(pmix, made->jobs[j]);
         uint32_t first = first_of(pmix, made, space->number);
         for (uint32_t i = 0; i < space->here_count; i++)
-            for (uint32_t k = 0; space->here[i].state == MU_CLIENT_LOST && k < count; k++)
+            for (uint32_t k = 0; is_lost(space, &space->here[i]) && k < count; k++)
                 if (first + space->here[i].rank - rows[k].first < rows[k].count)
                     return true;
     }

@@ -47,6 +47,8 @@ for whom in all list; do
     fences 2 before $whom $some $some $some
     fences 2 during $whom "(SUCCESS|$some)" $some $some
     fences 1 after $whom SUCCESS $some $some
+    # It had come: that others hear of its death before they have what it brought changes nothing.
+    fences 2 after $whom SUCCESS $some $some
 done
 # Groups are known by who is connected: a process that was lost is no member of one node's own.
 for nodes in 1 2; do
