@@ -215,6 +215,15 @@ bool mu_ask_is_vouched(const struct mu_detect *detect, uint64_t since_ns)
     return detect->alone_declares && mu_ask_is_on(detect) && helper_at(detect, 0) == MU_SLOT_NONE;
 }
 
+bool mu_ask_has_silent_helper(const struct mu_detect *detect)
+{
+    for (int i = 0; i < MU_DETECT_HELPERS; i++)
+        if (detect->ask.helper[i].slot != MU_SLOT_NONE &&
+            detect->ask.helper[i].reach == MU_REACH_NONE)
+            return true;
+    return false;
+}
+
 static void on_heard(struct mu_detect *detect, const struct mu_beat *beat,
                      struct mu_detect_update *update)
 {

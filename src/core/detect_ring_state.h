@@ -15,6 +15,10 @@ enum {
     MU_DETECT_DOUBT_REACH = 64 /* nearest suspects that are probed by one who doubts itself */
 };
 
+/* Who has less than this to be late has more when others are silent as well (N13).  Busy hosts hold
+ * their nodes up for 10 ms and a little more, now and then. */
+#define MU_DETECT_HURRY_NS (UINT64_C(15) * 1000 * 1000)
+
 /* ---- being observed: detect_watch.c ---- */
 
 /* Somebody that this node beats to.  An entry that has ended remembers its nonce (N2). */
@@ -80,6 +84,7 @@ struct mu_ask {
     uint64_t lag_ns;      /* of this node itself meanwhile: answers have waited in its socket */
     uint64_t vouch_ns;    /* when the newest question went out that an unsuspected node answered */
     uint64_t sure_ns;     /* when doubt ended: everybody has a full timeout from here; 0: none */
+    uint64_t put_off_ns;  /* verdicts were, once, until then; 0: not yet */
     mu_slot vouched_by;
     uint32_t rounds;
     mu_slot subject; /* that the helpers were asked about */
@@ -395,6 +400,9 @@ bool mu_ask_is_answered_since(const struct mu_detect *detect, uint64_t since_ns)
 
 /* The same; or is nobody left who could, and is that enough? */
 bool mu_ask_is_vouched(const struct mu_detect *detect, uint64_t since_ns);
+
+/* Somebody who was asked in the last round has not said anything. */
+bool mu_ask_has_silent_helper(const struct mu_detect *detect);
 
 void mu_ask_on_reply(struct mu_detect *detect, const struct mu_beat *beat,
                      struct mu_detect_update *update);

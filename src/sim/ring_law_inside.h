@@ -5,6 +5,7 @@
 #include "sim/ring_world.h"
 
 enum { RING_SLACKS = 4 /* in (timeout - period): a beat is late after one, probes go out each */ };
+#define RING_HURRY_NS UINT64_C(15000000) /* N13 of docs/spec/ring.md */
 
 /* What 'node' has seen and said of 'other'. */
 static inline struct ring_pair *ring_pair(const struct ring_world *world, mu_slot node,
