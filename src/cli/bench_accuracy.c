@@ -141,9 +141,14 @@ static void tell_verdict(const struct accuracy *a, mu_slot node, bool excused)
     char text[VERDICT_TEXT_MAX];
     const struct verdict *verdict = &a->watch.verdicts[node];
     double at_s = ((double)verdict->seen_ns - (double)a->windows.start_ns) / 1e9;
-    fprintf(stderr, "%s: node %u was declared %s, %.3f s after the beginning%s: %s\n", path, node,
-            mu_verdict_word(verdict->evidence.verdict), at_s,
-            excused ? ", when the host stood still" : "", verdict_text(verdict, text));
+    uint64_t stall_ns =
+        verdict_stall_ns(verdict, &a->windows, a->ring.config.period_ns, a->ring.config.timeout_ns);
+    fprintf(
+        stderr,
+        "%s: node %u was declared %s, %.3f s after the beginning, when the host stood still for "
+        "%.3f ms%s: %s\n",
+        path, node, mu_verdict_word(verdict->evidence.verdict), at_s, (double)stall_ns / 1e6,
+        excused ? ", which excuses it" : "", verdict_text(verdict, text));
 }
 
 /* One stall may cost many nodes: the first of them tell enough. */

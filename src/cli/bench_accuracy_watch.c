@@ -96,13 +96,19 @@ bool watch_has_verdict(const struct watch *watch)
     return false;
 }
 
-bool verdict_is_excused(const struct verdict *verdict, const struct stall_windows *windows,
-                        uint64_t period_ns, uint64_t timeout_ns)
+uint64_t verdict_stall_ns(const struct verdict *verdict, const struct stall_windows *windows,
+                          uint64_t period_ns, uint64_t timeout_ns)
 {
     const struct mu_ring_proof *ring = &verdict->evidence.ring;
     uint64_t silent_ns = ring->silent_ns > 0 ? ring->silent_ns : timeout_ns;
     uint64_t from_ns = verdict->seen_ns - silent_ns - period_ns;
-    return stall_longest_between_ns(windows, from_ns, verdict->seen_ns) > timeout_ns - period_ns;
+    return stall_longest_between_ns(windows, from_ns, verdict->seen_ns);
+}
+
+bool verdict_is_excused(const struct verdict *verdict, const struct stall_windows *windows,
+                        uint64_t period_ns, uint64_t timeout_ns)
+{
+    return verdict_stall_ns(verdict, windows, period_ns, timeout_ns) > timeout_ns - period_ns;
 }
 
 /* ---- words ---- */

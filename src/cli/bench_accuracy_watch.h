@@ -34,8 +34,12 @@ void watch_close(struct watch *watch);
 /* Was anybody declared dead? */
 bool watch_has_verdict(const struct watch *watch);
 
-/* Did the host stand still for longer than timeout - period when this came about?  A stall may have
- * kept away heartbeats as long as nothing was heard, and the one before that. */
+/* How long the host stood still when this came about: a stall may have kept away heartbeats as long
+ * as nothing was heard, and the one before that. */
+uint64_t verdict_stall_ns(const struct verdict *verdict, const struct stall_windows *windows,
+                          uint64_t period_ns, uint64_t timeout_ns);
+
+/* For longer than timeout - period? */
 bool verdict_is_excused(const struct verdict *verdict, const struct stall_windows *windows,
                         uint64_t period_ns, uint64_t timeout_ns);
 
