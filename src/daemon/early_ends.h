@@ -23,6 +23,7 @@
 
 struct mu_early_end {
     pid_t pid;
+    pid_t thread; /* its last one */
     int signal;
     bool core_dumped;
 };
