@@ -219,7 +219,8 @@ bool mu_ask_has_silent_helper(const struct mu_detect *detect)
 {
     for (int i = 0; i < MU_DETECT_HELPERS; i++)
         if (detect->ask.helper[i].slot != MU_SLOT_NONE &&
-            detect->ask.helper[i].reach == MU_REACH_NONE)
+            detect->ask.helper[i].reach == MU_REACH_NONE &&
+            !mu_dead_is_out(&detect->dead, detect->ask.helper[i].slot))
             return true;
     return false;
 }

@@ -401,7 +401,7 @@ bool mu_ask_is_answered_since(const struct mu_detect *detect, uint64_t since_ns)
 /* The same; or is nobody left who could, and is that enough? */
 bool mu_ask_is_vouched(const struct mu_detect *detect, uint64_t since_ns);
 
-/* Somebody who was asked in the last round has not said anything. */
+/* Somebody who was asked, as the others of the last round were, has not said anything. */
 bool mu_ask_has_silent_helper(const struct mu_detect *detect);
 
 void mu_ask_on_reply(struct mu_detect *detect, const struct mu_beat *beat,

@@ -64,10 +64,12 @@ static bool others_are_silent(const struct mu_detect *detect)
            (next != MU_SLOT_NONE && next != detect->nearest && mu_mend_is_suspect(detect, next));
 }
 
-/* N13. */
+/* N13: by the times that the nearest node has, or would have. */
 static uint64_t more_time_ns(const struct mu_detect *detect)
 {
-    uint64_t have_ns = mu_ask_timeout_ns(detect) - detect->period_ns;
+    const struct mu_watch *watch = &detect->ring[MU_RING_NEAREST];
+    uint64_t have_ns = watch->slot == detect->nearest ? watch->timeout_ns - watch->period_ns
+                                                      : detect->timeout_ns - detect->period_ns;
     return have_ns >= MU_DETECT_HURRY_NS ? 0 : mu_min_ns(MU_DETECT_HURRY_NS - have_ns, have_ns / 2);
 }
 

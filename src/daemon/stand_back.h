@@ -2,7 +2,8 @@
  *
  * The kernel takes a process apart in its last thread, with the priority that it had: 2 ms for an
  * MPI process that has done nothing yet, on the core where its neighbours wait to be told.  What it
- * held is not free any later for it, but for that moment. */
+ * holds is free so much later, and who needs a lock of the kernel that it has waits as well; so it
+ * is for a moment only.  A daemon that is killed or stopped within it gives nothing back. */
 #ifndef MU_DAEMON_STAND_BACK_H
 #define MU_DAEMON_STAND_BACK_H
 

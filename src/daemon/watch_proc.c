@@ -332,10 +332,10 @@ static void add_ended(struct mu_watch_proc *watch, int pidfd, pid_t group)
 static void forget(struct mu_watch_proc *watch, uint32_t slot, const struct mu_exit_kind *kind)
 {
     struct place *place = &watch->at[slot];
-    mu_stand_back_end(&place->back); /* whoever reaps it would have to wait for it */
     bool leads_group =
         place->who.own_group && kind->type != MU_EXIT_UNKNOWN && place->state != TOLD;
     add_ended(watch, place->who.pidfd, leads_group ? place->who.pid : 0);
+    mu_stand_back_end(&place->back); /* whoever reaps it would have to wait for it */
     watch->dying -= place->state == DIES;
     watch->told -= place->state == TOLD;
     place->who.pidfd = -1;

@@ -19,6 +19,7 @@ struct mu_collective {
     struct mu_pmix_wait wait;
     uint32_t job_count;
     uint32_t *jobs; /* of who takes part, by number */
+    uint32_t came;  /* of this node; UINT32_MAX: as many as are left */
     size_t proc_count;
     pmix_proc_t *procs;
     size_t count;
@@ -52,7 +53,8 @@ static void free_collective(struct mu_collective *made)
 
 struct mu_collective *mu_collective_make(enum mu_collective_kind kind, const char *name,
                                          const pmix_proc_t *procs, size_t proc_count,
-                                         const char *bytes, size_t count, bool all_came)
+                                         const char *bytes, size_t count, bool all_came,
+                                         uint32_t came)
 {
     struct mu_collective *made = calloc(1, sizeof *made + 1 + count);
     if (made == NULL)
@@ -67,6 +69,7 @@ struct mu_collective *mu_collective_make(enum mu_collective_kind kind, const cha
     memcpy(made->procs, procs, proc_count * sizeof *procs);
     made->proc_count = proc_count;
     made->count = 1 + count;
+    made->came = came;
     made->bytes[0] = all_came ? PART_WHOLE : PART_WITHOUT_SOMEBODY;
     if (count > 0)
         memcpy(made->bytes + 1, bytes, count);
@@ -227,26 +230,38 @@ static struct mu_rank_run *rows_of(const struct mu_pmix *pmix, const struct mu_c
     return rows;
 }
 
-/* On this node, and it may not have come: libpmix calls for whoever is still connected, and knows
- * of some ends before the daemon does, of others after it. */
 static bool is_lost(const struct mu_space *space, const struct mu_client_here *client)
 {
     uint8_t verdict = space->gone[client->rank].verdict;
     return client->state == MU_CLIENT_LOST || (verdict != 0 && verdict != MU_VERDICT_LEFT);
 }
 
-static bool somebody_is_lost(const struct mu_pmix *pmix, const struct mu_collective *made,
-                             const struct mu_rank_run *rows, uint32_t count)
+static bool takes_part(const struct mu_rank_run *rows, uint32_t count, uint32_t rank)
 {
+    for (uint32_t i = 0; i < count; i++)
+        if (rank - rows[i].first < rows[i].count)
+            return true;
+    return false;
+}
+
+/* Of this node.  libpmix calls for whoever is still connected: of some ends it knows before the
+ * daemon does, and tells later, and of others after it.  So those who came are counted as well. */
+static bool somebody_is_missing(const struct mu_pmix *pmix, const struct mu_collective *made,
+                                const struct mu_rank_run *rows, uint32_t count)
+{
+    uint32_t expected = 0;
     for (uint32_t j = 0; j < made->job_count; j++) {
         const struct mu_space *space = mu_space_find(pmix, made->jobs[j]);
         uint32_t first = first_of(pmix, made, space->number);
-        for (uint32_t i = 0; i < space->here_count; i++)
-            for (uint32_t k = 0; is_lost(space, &space->here[i]) && k < count; k++)
-                if (first + space->here[i].rank - rows[k].first < rows[k].count)
-                    return true;
+        for (uint32_t i = 0; i < space->here_count; i++) {
+            if (!takes_part(rows, count, first + space->here[i].rank))
+                continue;
+            if (is_lost(space, &space->here[i]))
+                return true;
+            expected += space->here[i].state != MU_CLIENT_FINALIZED;
+        }
     }
-    return false;
+    return made->came < expected;
 }
 
 /* ---- several jobs ---- */
@@ -345,7 +360,7 @@ static void run_collective(struct mu_pmix *pmix, struct mu_upcall *upcall)
         return;
     }
     made->wait.done = on_done;
-    if (somebody_is_lost(pmix, made, rows, count))
+    if (somebody_is_missing(pmix, made, rows, count))
         made->bytes[0] = PART_WITHOUT_SOMEBODY;
     const char *why_not = begin(pmix, made, rows, count);
     free(rows);

@@ -143,10 +143,12 @@ enum mu_collective_kind {
 /* The same name has the same number at all nodes. */
 uint64_t mu_name_hash(const char *name);
 
-/* Copies all of it.  On libpmix's thread. */
+/* Copies all of it.  On libpmix's thread.  'came': so many of this node; UINT32_MAX: as many as are
+ * left. */
 struct mu_collective *mu_collective_make(enum mu_collective_kind kind, const char *name,
                                          const pmix_proc_t *procs, size_t proc_count,
-                                         const char *bytes, size_t count, bool all_came);
+                                         const char *bytes, size_t count, bool all_came,
+                                         uint32_t came);
 pmix_status_t mu_collective_fence(struct mu_collective *made, pmix_modex_cbfunc_t done, void *data);
 pmix_status_t mu_collective_op(struct mu_collective *made, pmix_op_cbfunc_t done, void *data);
 pmix_status_t mu_collective_group(struct mu_collective *made, pmix_info_cbfunc_t done, void *data);

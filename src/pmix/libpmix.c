@@ -281,6 +281,13 @@ void mu_libpmix_pass_on_groups(void)
         come_again(group);
 }
 
+uint32_t mu_libpmix_came(void *data)
+{
+    pmix_server_trkr_t *collective = data;
+    return mu_libpmix_is_known() ? (uint32_t)pmix_list_get_size(&collective->local_cbs)
+                                 : UINT32_MAX;
+}
+
 void mu_libpmix_group_called(void *data)
 {
     if (mu_libpmix_is_known())

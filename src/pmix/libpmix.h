@@ -44,6 +44,10 @@ size_t mu_libpmix_only_of(const pmix_proc_t *nspaces, size_t nspace_count,
 bool mu_libpmix_forget(const pmix_proc_t *proc);
 void mu_libpmix_pass_on_groups(void);
 
+/* How many of this node have come to a fence, connect or disconnect, for which libpmix calls with
+ * this data.  UINT32_MAX: not known. */
+uint32_t mu_libpmix_came(void *data);
+
 /* libpmix has called for a group, with this data. */
 void mu_libpmix_group_called(void *data);
 

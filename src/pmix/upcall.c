@@ -164,8 +164,9 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t proc_count,
                               const pmix_info_t info[], size_t info_count, char *bytes,
                               size_t count, pmix_modex_cbfunc_t done, void *data)
 {
-    struct mu_collective *made = mu_collective_make(MU_COLLECTIVE_FENCE, NULL, procs, proc_count,
-                                                    bytes, count, all_came(info, info_count));
+    struct mu_collective *made =
+        mu_collective_make(MU_COLLECTIVE_FENCE, NULL, procs, proc_count, bytes, count,
+                           all_came(info, info_count), mu_libpmix_came(data));
     return mu_collective_fence(made, done, data);
 }
 
@@ -173,8 +174,9 @@ static pmix_status_t on_connect(const pmix_proc_t procs[], size_t proc_count,
                                 const pmix_info_t info[], size_t info_count, pmix_op_cbfunc_t done,
                                 void *data)
 {
-    struct mu_collective *made = mu_collective_make(MU_COLLECTIVE_CONNECT, NULL, procs, proc_count,
-                                                    NULL, 0, all_came(info, info_count));
+    struct mu_collective *made =
+        mu_collective_make(MU_COLLECTIVE_CONNECT, NULL, procs, proc_count, NULL, 0,
+                           all_came(info, info_count), mu_libpmix_came(data));
     return mu_collective_op(made, done, data);
 }
 
@@ -182,8 +184,9 @@ static pmix_status_t on_disconnect(const pmix_proc_t procs[], size_t proc_count,
                                    const pmix_info_t info[], size_t info_count,
                                    pmix_op_cbfunc_t done, void *data)
 {
-    struct mu_collective *made = mu_collective_make(
-        MU_COLLECTIVE_DISCONNECT, NULL, procs, proc_count, NULL, 0, all_came(info, info_count));
+    struct mu_collective *made =
+        mu_collective_make(MU_COLLECTIVE_DISCONNECT, NULL, procs, proc_count, NULL, 0,
+                           all_came(info, info_count), mu_libpmix_came(data));
     return mu_collective_op(made, done, data);
 }
 
@@ -194,8 +197,8 @@ static pmix_status_t on_group(pmix_group_operation_t operation, char name[],
 {
     enum mu_collective_kind kind =
         operation == PMIX_GROUP_CONSTRUCT ? MU_COLLECTIVE_GROUP : MU_COLLECTIVE_UNGROUP;
-    struct mu_collective *made =
-        mu_collective_make(kind, name, procs, proc_count, NULL, 0, all_came(info, info_count));
+    struct mu_collective *made = mu_collective_make(kind, name, procs, proc_count, NULL, 0,
+                                                    all_came(info, info_count), UINT32_MAX);
     mu_libpmix_group_called(data);
     return mu_collective_group(made, done, data);
 }
