@@ -1,5 +1,7 @@
 #include "core/spread_bgraph.h"
 
+#include "core/adopt.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -233,14 +235,16 @@ static void send_on(struct mu_spread *spread, mu_body body, uint32_t edge, uint6
         mu_spread_emit(spread, link, (uint16_t)(link->pending - 1), now_ns, update);
 }
 
-/* Children in the notice's tree hear it at once.  So do orphans: their own parent is dead. */
+/* Children in the notice's tree hear it at once.  So do orphans, from a few: their own parent is
+ * dead. */
 static bool is_urgent(const struct mu_spread *spread, const struct mu_held *held, mu_slot slot)
 {
     if (is_broken(spread, MU_BROKEN_CHAIN))
         return slot == spread->edges[0].slot;
     mu_slot parent = mu_graph_parent(spread->size, held->root, slot);
     return parent == spread->self ||
-           (parent != MU_SLOT_NONE && mu_dead_is_out(spread->dead, parent));
+           (parent != MU_SLOT_NONE && mu_dead_is_out(spread->dead, parent) &&
+            mu_adopts(spread->dead, held->root, spread->self, slot));
 }
 
 enum wave { WAVE_URGENT, WAVE_ONWARD, WAVE_ALL };

@@ -251,18 +251,39 @@ static void a_neighbour_that_becomes_an_orphan_meanwhile_is_told_at_once(void **
     (void)state;
     for (int waves = 0; waves < 2; waves++) {
         struct hand hand;
-        struct mu_notice news = hand_payload_of(3, 1, "last words");
-        mu_slot orphan = waves == 0 ? 2 : 15; /* of those that are left: one onward, one back */
-        assert_int_equal(mu_graph_parent(NODES, 3, orphan), 3);
+        mu_slot root = waves == 0 ? 3 : 1, orphan = waves == 0 ? 2 : 15; /* one onward, one back */
+        struct mu_notice news = hand_payload_of(root, 1, "last words");
+        assert_int_equal(mu_graph_parent(NODES, root, orphan), root);
         node_zero(&hand);
         hand_hear(&hand, 4, news);
-        assert_int_equal(hand_count(&hand, MU_DO_SEND), 0);
+        assert_int_equal(sends_of(&hand, &news, orphan), 0);
         if (waves == 1)
             fire(&hand, MU_TIMER_ONWARD);
-        hand_see_dead(&hand, 3);
+        assert_int_equal(sends_of(&hand, &news, orphan), 0);
+        hand_see_dead(&hand, root);
         assert_int_equal(sends_of(&hand, &news, orphan), 1);
         hand_free(&hand);
     }
+}
+
+/* Of 15's own neighbours 1, 7 and 11 are nearer to root 3 than node 0 is: they tell it.  Node 0
+ * does when only two of them are left. */
+static void an_orphan_is_left_to_three_that_are_nearer_to_the_root(void **state)
+{
+    (void)state;
+    struct hand hand;
+    struct mu_notice news = hand_payload_of(3, 1, "last words");
+    assert_int_equal(mu_graph_parent(NODES, 3, 15), 3);
+    node_zero(&hand);
+    hand_see_dead(&hand, 3);
+    fire_redundant(&hand, NULL);
+    hand_hear(&hand, 4, news);
+    assert_int_equal(sends_of(&hand, &news, 15), 0);
+    hand_see_dead(&hand, 10); /* is none of them */
+    assert_int_equal(sends_of(&hand, &news, 15), 0);
+    hand_see_dead(&hand, 11);
+    assert_int_equal(sends_of(&hand, &news, 15), 1);
+    hand_free(&hand);
 }
 
 /* ---- deaths ---- */
@@ -1063,6 +1084,7 @@ int main(void)
         cmocka_unit_test(nothing_is_left_to_do_when_all_neighbours_have_sent_their_copies),
         cmocka_unit_test(an_orphan_is_told_at_once),
         cmocka_unit_test(a_neighbour_that_becomes_an_orphan_meanwhile_is_told_at_once),
+        cmocka_unit_test(an_orphan_is_left_to_three_that_are_nearer_to_the_root),
         cmocka_unit_test(a_death_cuts_the_link_and_opens_one_to_the_next_live_slot),
         cmocka_unit_test(a_replacement_gets_everything_that_is_held_once),
         cmocka_unit_test(a_neighbour_that_moves_to_another_edge_is_sent_nothing_twice),
