@@ -79,7 +79,10 @@ bool mu_heartbeat_next(struct mu_heartbeat *heartbeat, struct mu_heartbeat_news 
 
 /* ---- what it is told ---- */
 
-/* False, from all of these: the queue is full.  Try again when the thread had its turn. */
+/* False, from all of these: the queue is full.  Try again when the thread had its turn.
+ *
+ * A node that is out wakes the thread only where the ring mends; elsewhere it is known there before
+ * the next beat or deadline is looked at. */
 bool mu_heartbeat_out(struct mu_heartbeat *heartbeat, mu_slot slot, uint32_t incarnation);
 
 /* The times have passed mu_detect_times_error(). */

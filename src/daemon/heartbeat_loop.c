@@ -195,7 +195,8 @@ static bool wait_until(struct mu_heartbeat_loop *loop, uint64_t until_ns)
 {
     struct epoll_event events[2];
     uint64_t now = now_ns();
-    if (until_ns <= now)
+    atomic_thread_fence(memory_order_seq_cst); /* mu_heartbeat_out() says why */
+    if (until_ns <= now || !mu_spsc_is_empty(&loop->orders))
         return false;
     struct timespec left = {.tv_sec = (time_t)((until_ns - now) / SECOND_NS),
                             .tv_nsec = (long)((until_ns - now) % SECOND_NS)};

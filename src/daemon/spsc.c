@@ -31,11 +31,16 @@ bool mu_spsc_put(struct mu_spsc *queue, const void *item)
     return true;
 }
 
+bool mu_spsc_is_empty(const struct mu_spsc *queue)
+{
+    uint32_t taken = atomic_load_explicit(&queue->taken, memory_order_relaxed);
+    return atomic_load_explicit(&queue->put, memory_order_acquire) == taken;
+}
+
 bool mu_spsc_take(struct mu_spsc *queue, void *item)
 {
     uint32_t taken = atomic_load_explicit(&queue->taken, memory_order_relaxed);
-    uint32_t put = atomic_load_explicit(&queue->put, memory_order_acquire);
-    if (put == taken)
+    if (mu_spsc_is_empty(queue))
         return false;
     memcpy(item, place(queue, taken), queue->item_bytes);
     atomic_store_explicit(&queue->taken, taken + 1, memory_order_release);

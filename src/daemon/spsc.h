@@ -32,4 +32,7 @@ bool mu_spsc_put(struct mu_spsc *queue, const void *item);
 /* By the other side only.  False: it is empty, and *item is untouched. */
 bool mu_spsc_take(struct mu_spsc *queue, void *item);
 
+/* By the other side only: would it take nothing? */
+bool mu_spsc_is_empty(const struct mu_spsc *queue);
+
 #endif
