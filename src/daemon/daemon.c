@@ -388,7 +388,8 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
     mu_config_default(&core, orders->size, orders->slot);
     core.limits.seen = orders->size + SEEN_EXTRA;
     core.ack_delay_ns = ACK_DELAY_MS * UINT64_C(1000000);
-    core.redundant_wait_ns = redundant_wait_ms(orders) * UINT64_C(1000000);
+    daemon->redundant_ms = redundant_wait_ms(orders);
+    core.redundant_wait_ns = daemon->redundant_ms * UINT64_C(1000000);
     daemon->retain_ns = core.retain_ns;
     assert(mu_config_error(&core) == NULL);
     const struct mu_drive_hooks drive = {.owner = daemon,
@@ -503,7 +504,7 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
                                          .gone = peer_gone,
                                          .fenced = peer_fenced,
                                          .left = peer_left};
-    daemon->peers = mu_peers_open(&daemon->net, addresses, &hooks);
+    daemon->peers = mu_peers_open(&daemon->net, addresses, daemon->redundant_ms, &hooks);
     if (daemon->peers == NULL)
         abort();
     const struct mu_exchanges_config exchanges = {

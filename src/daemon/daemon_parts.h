@@ -58,7 +58,8 @@ struct mu_daemon {
     uint64_t clock; /* which clock ours is: see wire/evidence.h */
     uint64_t started_ns;
     uint64_t retain_ns;
-    uint32_t dead; /* nodes known to be */
+    uint64_t redundant_ms; /* so long redundant edges wait, and links that mend the graph */
+    uint32_t dead;         /* nodes known to be */
     bool ready_said;
     bool ending;
     bool machine_ends; /* every node ends, says the lifeline; else this one goes alone */

@@ -12,7 +12,8 @@ enum {
     REFUSED_MS = 100,    /* what broke a rule, or did not fit, will hardly be better at once */
     GIVE_WAY_MS = 500,   /* the higher slot lets the lower one dial first */
     MEND_MS = 10,        /* news of a death first, then the handshakes for what takes its place */
-    MEND_GIVE_WAY_MS = 200, /* and then if the lower slot may not want it at all */
+    MEND_GIVE_WAY_MS = 190, /* and so much later if the lower slot may not want it at all */
+    LINKS_FEW = 3,          /* with fewer there may be no other way for news */
 };
 
 /* Another daemon, from the first moment that there is or should be a connection. */
@@ -32,6 +33,7 @@ struct mu_peers {
     struct mu_net *net;
     const struct sockaddr_in *addresses;
     struct mu_peers_hooks hooks;
+    uint64_t mend_ms;
     struct peer **slots; /* by slot */
     uint32_t up, wanted;
     uint64_t broken;
@@ -42,7 +44,7 @@ struct mu_peers {
 static const struct mu_conn_hooks dialled, accepted;
 
 struct mu_peers *mu_peers_open(struct mu_net *net, const struct sockaddr_in *addresses,
-                               const struct mu_peers_hooks *hooks)
+                               uint64_t mend_ms, const struct mu_peers_hooks *hooks)
 {
     struct mu_peers *peers = calloc(1, sizeof *peers);
     if (peers == NULL)
@@ -55,6 +57,7 @@ struct mu_peers *mu_peers_open(struct mu_net *net, const struct sockaddr_in *add
     peers->net = net;
     peers->addresses = addresses;
     peers->hooks = *hooks;
+    peers->mend_ms = mend_ms > MEND_MS ? mend_ms : MEND_MS;
     return peers;
 }
 
@@ -261,6 +264,11 @@ void mu_peers_member(struct mu_peers *peers, struct mu_conn *conn)
 
 /* ---- what the core wants ---- */
 
+static uint64_t mend_ms(const struct mu_peers *peers)
+{
+    return peers->up < LINKS_FEW ? MEND_MS : peers->mend_ms;
+}
+
 void mu_peers_want(struct mu_peers *peers, mu_slot slot)
 {
     struct peer *peer = peer_of(peers, slot);
@@ -275,7 +283,8 @@ void mu_peers_want(struct mu_peers *peers, mu_slot slot)
     if (peer->incarnation != 0)
         dial(peer);
     else if (peers->was_up)
-        uv_timer_start(&peer->timer, on_timer, give_way ? MEND_GIVE_WAY_MS : MEND_MS, 0);
+        uv_timer_start(&peer->timer, on_timer, mend_ms(peers) + (give_way ? MEND_GIVE_WAY_MS : 0),
+                       0);
     else if (give_way)
         uv_timer_start(&peer->timer, on_timer, GIVE_WAY_MS, 0);
     else

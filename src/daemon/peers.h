@@ -33,9 +33,11 @@ struct mu_peers_hooks {
     void (*left)(void *owner, mu_slot peer, uint32_t incarnation);
 };
 
-/* 'addresses' of all slots, of the caller, stay there.  NULL: no memory. */
+/* 'addresses' of all slots, of the caller, stay there.  Links that mend the graph are made after
+ * 'mend_ms', when the news that they are for has gone round; sooner when few are left.  NULL: no
+ * memory. */
 struct mu_peers *mu_peers_open(struct mu_net *net, const struct sockaddr_in *addresses,
-                               const struct mu_peers_hooks *hooks);
+                               uint64_t mend_ms, const struct mu_peers_hooks *hooks);
 
 /* BYE to everybody; or, without a goodbye, only cuts the connections, so that those who look for
  * this node find nobody, once the door is shut.  No hook is called any more. */

@@ -156,7 +156,7 @@ static int begin(void **state)
     for (mu_slot slot = 0; slot < NODES; slot++) {
         const struct mu_peers_hooks hooks = {&hosts[slot], has,  up,     down, frame,
                                              agree,        gone, fenced, left};
-        hosts[slot].peers = mu_peers_open(&hosts[slot].net, addresses, &hooks);
+        hosts[slot].peers = mu_peers_open(&hosts[slot].net, addresses, 0, &hooks);
         assert_non_null(hosts[slot].peers);
     }
     return 0;
