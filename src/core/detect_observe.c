@@ -344,6 +344,5 @@ uint64_t mu_observe_deadline_ns(const struct mu_detect *detect)
     at_ns = mu_min_ns(at_ns, detect->ask.round_ns);
     at_ns = mu_min_ns(at_ns, mu_verdict_deadline_ns(detect));
     at_ns = mu_min_ns(at_ns, mu_mend_deadline_ns(detect));
-    bool waits = detect->part.phase == MU_PART_NONE || detect->ask.full;
-    return waits ? at_ns : mu_min_ns(at_ns, detect->part.step_ns);
+    return mu_min_ns(at_ns, mu_part_deadline_ns(detect));
 }

@@ -170,3 +170,13 @@ void mu_part_on_timeout(struct mu_detect *detect, struct mu_detect_update *updat
         return;
     }
 }
+
+uint64_t mu_part_deadline_ns(const struct mu_detect *detect)
+{
+    const struct mu_watch *watch = &detect->ring[MU_RING_NEAREST];
+    if (detect->part.phase != MU_PART_NONE)
+        return detect->ask.full ? MU_NEVER : detect->part.step_ns;
+    /* After that each round of questions looks again. */
+    uint64_t parted_ns = watch->contact_ns + watch->lag_ns + watch->timeout_ns;
+    return watch->slot == MU_SLOT_NONE || parted_ns <= detect->now_ns ? MU_NEVER : parted_ns;
+}

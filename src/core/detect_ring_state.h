@@ -19,6 +19,9 @@ enum {
  * their nodes up for 10 ms and a little more, now and then. */
 #define MU_DETECT_HURRY_NS (UINT64_C(15) * 1000 * 1000)
 
+/* A beat that is late by less is on its way, unless a slack is less. */
+#define MU_DETECT_TOLERANCE_NS (UINT64_C(5) * 1000 * 1000)
+
 /* ---- being observed: detect_watch.c ---- */
 
 /* Somebody that this node beats to.  An entry that has ended remembers its nonce (N2). */
@@ -172,11 +175,6 @@ static inline bool mu_detect_is_broken(const struct mu_detect *detect, enum mu_d
     return (detect->broken_rules & rule) != 0;
 }
 
-static inline uint64_t mu_detect_slack_ns(uint64_t period_ns, uint64_t timeout_ns)
-{
-    return (timeout_ns - period_ns) / MU_DETECT_SLACKS;
-}
-
 static inline uint64_t mu_min_ns(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -185,6 +183,19 @@ static inline uint64_t mu_min_ns(uint64_t a, uint64_t b)
 static inline uint64_t mu_max_ns(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+static inline uint64_t mu_detect_slack_ns(uint64_t period_ns, uint64_t timeout_ns)
+{
+    return (timeout_ns - period_ns) / MU_DETECT_SLACKS;
+}
+
+/* So much later than a period, and a beat is missing: half a slack.  A busy host takes its time,
+ * so a slack where that is little. */
+static inline uint64_t mu_detect_tolerance_ns(uint64_t period_ns, uint64_t timeout_ns)
+{
+    uint64_t slack_ns = mu_detect_slack_ns(period_ns, timeout_ns);
+    return mu_max_ns(slack_ns / 2, mu_min_ns(slack_ns, MU_DETECT_TOLERANCE_NS));
 }
 
 /* From 'past' to 'now'; 0 when it lies ahead. */
@@ -254,7 +265,7 @@ void mu_watched_note_lease(struct mu_detect *detect, struct mu_detect_update *up
 
 static inline uint64_t mu_watch_late_after_ns(const struct mu_watch *watch)
 {
-    return watch->period_ns + mu_detect_slack_ns(watch->period_ns, watch->timeout_ns);
+    return watch->period_ns + mu_detect_tolerance_ns(watch->period_ns, watch->timeout_ns);
 }
 
 /* When it is late: nothing says that both hear each other. */
@@ -421,6 +432,7 @@ void mu_part_on_heard(struct mu_detect *detect, const struct mu_beat *beat,
 void mu_part_on_taken(struct mu_detect *detect, const struct mu_beat *beat);
 void mu_part_renew(struct mu_detect *detect, struct mu_detect_update *update);
 void mu_part_on_timeout(struct mu_detect *detect, struct mu_detect_update *update);
+uint64_t mu_part_deadline_ns(const struct mu_detect *detect);
 
 /* ---- detect_help.c ---- */
 

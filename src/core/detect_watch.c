@@ -104,7 +104,8 @@ void mu_watched_note_lease(struct mu_detect *detect, struct mu_detect_update *up
 static uint64_t lease_length_ns(uint64_t period_ns, uint64_t timeout_ns)
 {
     uint64_t slack_ns = mu_detect_slack_ns(period_ns, timeout_ns);
-    return mu_min_ns(timeout_ns - slack_ns, timeout_ns - period_ns + slack_ns);
+    uint64_t tolerance_ns = mu_detect_tolerance_ns(period_ns, timeout_ns);
+    return mu_min_ns(timeout_ns - slack_ns, timeout_ns - period_ns + tolerance_ns);
 }
 
 static uint64_t lease_of(const struct mu_watcher *watcher, uint64_t stamp_ns)

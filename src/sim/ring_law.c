@@ -253,7 +253,7 @@ static void check_quiet(struct ring_world *world, mu_slot slot, const struct mu_
 {
     uint64_t jitter_ns = world->plan->net.delay_ns_max + 4 * world->plan->timer_ns_max;
     if (world->queue->now_ns < world->plan->quiet_ns || world->law.undeclared > 0 ||
-        jitter_ns >= world->law.spare_ns_min / RING_SLACKS || beat->type == MU_BEAT_BEAT ||
+        jitter_ns >= ring_law_tolerance_ns(world) || beat->type == MU_BEAT_BEAT ||
         beat->type == MU_BEAT_ACK)
         return;
     ring_law_fail(world, "D3",

@@ -4,8 +4,9 @@
 
 #include "sim/ring_world.h"
 
-enum { RING_SLACKS = 4 /* in (timeout - period): a beat is late after one, probes go out each */ };
-#define RING_HURRY_NS UINT64_C(15000000) /* N13 of docs/spec/ring.md */
+enum { RING_SLACKS = 4 /* in (timeout - period): probes go out each */ };
+#define RING_HURRY_NS     UINT64_C(15000000) /* N13 of docs/spec/ring.md */
+#define RING_TOLERANCE_NS UINT64_C(5000000)  /* its "Words" */
 
 /* What 'node' has seen and said of 'other'. */
 static inline struct ring_pair *ring_pair(const struct ring_world *world, mu_slot node,
@@ -17,6 +18,13 @@ static inline struct ring_pair *ring_pair(const struct ring_world *world, mu_slo
 static inline uint64_t ring_law_min(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+/* So much later than a period a beat is missing, for all times that are in use. */
+static inline uint64_t ring_law_tolerance_ns(const struct ring_world *world)
+{
+    uint64_t slack_ns = world->law.spare_ns_min / RING_SLACKS;
+    return ring_law_max(slack_ns / 2, ring_law_min(slack_ns, RING_TOLERANCE_NS));
 }
 
 static inline mu_slot ring_next(const struct ring_world *world, mu_slot slot)

@@ -66,7 +66,7 @@ static void check_observed(struct ring_world *world, mu_slot slot)
     bool is_slow = round_trip_ns >= spare_ns - spare_ns / RING_SLACKS;
     if ((pair->stamp_ns == 0 && !is_slow) || world->queue->now_ns - pair->beat_ns > silence_ns)
         ring_law_fail(world, "D3", "node %u does not beat to node %u, its observer", subject, slot);
-    bool is_steady = round_trip_ns < spare_ns / RING_SLACKS;
+    bool is_steady = round_trip_ns < ring_law_tolerance_ns(world);
     if (is_steady && !mu_detect_lease_held(ring_world_detect(world, subject)))
         ring_law_fail(world, "lease", "node %u is observed by node %u and has no lease", subject,
                       slot);

@@ -1,12 +1,13 @@
 /* The detector of one node, by hand: watches, freshness, lease and fence (N1, N2, N3, N11).
  *
  * Most tests look at node 4 of 8.  It observes 3 and is observed by 5.  Period 100 ms, timeout 200
- * ms, so the slack is 25 ms. */
+ * ms, so the slack is 25 ms, and a beat is missing when it is late by 12.5 ms. */
 #include "few_by_hand.h"
 
 enum { NODES = 8, ME = 4, MINE = 3, OBSERVER = 5 };
 #define SLACK (25 * MS)
-#define LEASE (125 * MS) /* timeout - period + slack */
+#define LATE  (SLACK / 2)
+#define LEASE (100 * MS + LATE) /* timeout - period, and that */
 
 static struct few *node_four_with(uint32_t broken_rules)
 {
@@ -141,10 +142,32 @@ static void an_observer_asks_again_each_slack_until_a_beat_comes(void **state)
     assert_int_equal(ack->stamp_ns, 1);
     uint64_t heard_ns = few->now_ns;
     few_fire(few, ME); /* the next deadline is that of a late beat */
-    assert_int_equal(few->now_ns - heard_ns, 100 * MS + SLACK);
+    assert_int_equal(few->now_ns - heard_ns, 100 * MS + LATE);
     assert_null(few_sent(few, MU_BEAT_WATCH, 0));
     assert_int_equal(few_sent_to(few, MU_BEAT_PROBE, MINE), 1);
     few_free(few);
+}
+
+static void short_times_leave_a_beat_more_of_the_slack(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t period_us, timeout_us, late_us;
+    } cases[] = {{10000, 20000, 2500},      {16000, 36000, 5000},    {25000, 50000, 5000},
+                 {50000, 100000, 6250},     {100000, 200000, 12500}, {1000, 2000, 250},
+                 {1000000, 2000000, 125000}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct few *few = few_new(NODES);
+        few->config.period_ns = cases[i].period_us * 1000;
+        few->config.timeout_ns = cases[i].timeout_us * 1000;
+        few_start_one(few, ME);
+        few_recv(few, beat_of_mine(few, asked_nonce(few), 1));
+        uint64_t heard_ns = few->now_ns;
+        few_fire(few, ME);
+        assert_int_equal(few->now_ns - heard_ns, (cases[i].period_us + cases[i].late_us) * 1000);
+        assert_int_equal(few_sent_to(few, MU_BEAT_PROBE, MINE), 1);
+        few_free(few);
+    }
 }
 
 static void a_watched_node_beats_at_once_and_then_without_drift(void **state)
@@ -968,6 +991,7 @@ int main(void)
         cmocka_unit_test(a_configuration_is_checked),
         cmocka_unit_test(state_does_not_grow_with_the_machine),
         cmocka_unit_test(an_observer_asks_again_each_slack_until_a_beat_comes),
+        cmocka_unit_test(short_times_leave_a_beat_more_of_the_slack),
         cmocka_unit_test(a_watched_node_beats_at_once_and_then_without_drift),
         cmocka_unit_test(after_a_stall_one_beat_goes_out_and_the_rhythm_starts_there),
         cmocka_unit_test(a_watch_that_nobody_answers_ends_after_five_timeouts),

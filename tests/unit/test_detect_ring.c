@@ -1,6 +1,9 @@
 /* A few detectors together: deaths, mending, doubt, lag, grace, and times that change (N4 to N8,
- * N10, N12).  Period 100 ms, timeout 200 ms, slack 25 ms; each datagram takes 1 ms. */
+ * N10, N12).  Period 100 ms, timeout 200 ms, slack 25 ms, half of which a beat may be late; each
+ * datagram takes 1 ms. */
 #include "few_by_hand.h"
+
+#define LATE (25 * MS / 2) /* than a period */
 
 static void expect_verdicts(const struct few *few, uint32_t count)
 {
@@ -71,9 +74,9 @@ static void the_evidence_says_what_the_observer_knew(void **state)
     assert_int_equal(evidence->period_ns, 100 * MS);
     assert_int_equal(evidence->timeout_ns, 200 * MS);
     assert_int_equal(evidence->silent_ns, 200 * MS);
-    assert_int_equal(evidence->suspect_ns, 75 * MS);
+    assert_int_equal(evidence->suspect_ns, 100 * MS - LATE);
     assert_int_equal(evidence->lag_ns, 0);
-    assert_int_equal(evidence->probes, 3); /* one each slack */
+    assert_int_equal(evidence->probes, 4); /* one each slack */
     assert_int_not_equal(evidence->vouched_by, MU_SLOT_NONE);
     assert_int_not_equal(evidence->vouched_by, 3);
     assert_int_equal(evidence->helpers, 3);
@@ -156,6 +159,27 @@ static void neighbours_that_die_together_are_declared_within_two_timeouts(void *
     (void)state;
     assert_true(eight_deaths_take_ns(0) <= 401 * MS);
     assert_true(eight_deaths_take_ns(MU_DETECT_BROKEN_SEQUENTIAL) > 1400 * MS);
+}
+
+/* Whenever they die between two beats: the one behind is asked when a beat of the other is missing,
+ * and has (timeout - period) from then on. */
+static void two_neighbours_take_little_longer_than_one(void **state)
+{
+    (void)state;
+    for (uint64_t after_ms = 1000; after_ms < 1100; after_ms += 9) {
+        struct few *few = few_started(16);
+        few_run(few, after_ms * MS);
+        few_kill(few, 3);
+        few_kill(few, 2);
+        uint64_t killed_ns = few->now_ns;
+        few_run(few, 1000 * MS);
+        expect_verdicts(few, 2);
+        uint64_t first_ns =
+            expect_declared(few, 3, 4, killed_ns + 99 * MS, killed_ns + 201 * MS)->at_ns;
+        expect_declared(few, 2, 4, first_ns, first_ns + LATE + 1 * MS);
+        few_expect_whole(few);
+        few_free(few);
+    }
 }
 
 static void half_of_the_machine_dies_and_no_living_node_is_declared(void **state)
@@ -852,6 +876,7 @@ int main(void)
         cmocka_unit_test(lost_beats_are_made_good_by_probes),
         cmocka_unit_test(after_heavy_losses_the_ring_is_whole_again),
         cmocka_unit_test(neighbours_that_die_together_are_declared_within_two_timeouts),
+        cmocka_unit_test(two_neighbours_take_little_longer_than_one),
         cmocka_unit_test(half_of_the_machine_dies_and_no_living_node_is_declared),
         cmocka_unit_test(every_other_node_dies),
         cmocka_unit_test(the_node_behind_dies_while_the_ring_mends),
