@@ -129,6 +129,13 @@ static void dial(struct peer *peer)
         again_later(peer); /* our own trouble */
 }
 
+/* After what has come in together with the end of the last connection: news of its death may be
+ * among it, and saves the attempt. */
+static void dial_soon(struct peer *peer)
+{
+    uv_timer_start(&peer->timer, on_timer, 0, 0);
+}
+
 /* ---- hooks of a connection ---- */
 
 static void on_known(struct mu_conn *conn)
@@ -224,7 +231,7 @@ static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
     case MU_CONN_BAD:
     case MU_CONN_UNREACHED:
         if (was_up)
-            dial(peer); /* dead or only cut off?  The answer to this will tell */
+            dial_soon(peer); /* dead or only cut off?  The answer to this will tell */
         else
             again_later(peer);
         return;
@@ -281,7 +288,7 @@ void mu_peers_want(struct mu_peers *peers, mu_slot slot)
      * other one never dials.  After that, somebody must find out what has happened. */
     bool give_way = slot < peers->net->self.from;
     if (peer->incarnation != 0)
-        dial(peer);
+        dial_soon(peer);
     else if (peers->was_up)
         uv_timer_start(&peer->timer, on_timer, mend_ms(peers) + (give_way ? MEND_GIVE_WAY_MS : 0),
                        0);
