@@ -7,7 +7,7 @@ static uint32_t rank_of(uint32_t size, mu_slot root, mu_slot orphan, uint32_t ed
     return depth * MU_GRAPH_EDGES_MAX + edge;
 }
 
-bool mu_adopts(const struct mu_dead *dead, mu_slot root, mu_slot self, mu_slot orphan)
+static bool is_one_of_three(const struct mu_dead *dead, mu_slot root, mu_slot self, mu_slot orphan)
 {
     uint32_t size = dead->size, edges = mu_graph_edges(size), before = 0;
     uint32_t own = mu_graph_edge_to(size, orphan, self);
@@ -19,4 +19,12 @@ bool mu_adopts(const struct mu_dead *dead, mu_slot root, mu_slot self, mu_slot o
             before++;
     }
     return before < MU_ADOPTERS;
+}
+
+bool mu_adopts(const struct mu_dead *dead, mu_slot root, mu_slot self, mu_slot orphan)
+{
+    mu_slot parent = mu_graph_parent(dead->size, root, self);
+    if (parent == MU_SLOT_NONE || mu_dead_is_out(dead, parent))
+        return true;
+    return is_one_of_three(dead, root, self, orphan);
 }

@@ -7,10 +7,14 @@
 
 enum { MU_ADOPTERS = 3 };
 
-/* Of the orphan's own neighbours that are not known to be dead the three nearest to the root tell
- * it; when it has fewer, also everybody else whose edge leads there since others died.  Is 'self',
- * whose edge leads there, one of them?  All of three may be dead and not known to be; then the
- * others see it when they hear of the last. */
+/* Is 'self', which has the news and whose edge leads to the orphan, one of those who tell it?
+ *
+ * These are the three nearest to the root of the orphan's own neighbours, as far as they are not
+ * known to be dead; when it has fewer, everybody.  All of three may be dead and not known to be:
+ * then the others see it when they hear of the first.
+ *
+ * The root, and whoever is an orphan itself, tells every orphan: those three may be waiting for it.
+ * So the news comes as far as it would if everybody told every orphan. */
 bool mu_adopts(const struct mu_dead *dead, mu_slot root, mu_slot self, mu_slot orphan);
 
 #endif
