@@ -314,10 +314,11 @@ static void on_set(struct mu_detect *detect, uint64_t period_ns, uint64_t timeou
     assert(mu_detect_times_error(period_ns, timeout_ns) == NULL);
     if (detect->period_ns == period_ns && detect->timeout_ns == timeout_ns)
         return;
-    uint64_t before_ns = detect->timeout_ns;
-    if (timeout_ns < before_ns) {
+    uint64_t before_ns = detect->timeout_ns, spare_ns = before_ns - detect->period_ns;
+    if (timeout_ns < before_ns || timeout_ns - period_ns < spare_ns) {
         bool goes_on = detect->now_ns < detect->longer_until_ns;
         detect->longer_ns = mu_max_ns(before_ns, goes_on ? detect->longer_ns : 0);
+        detect->longer_spare_ns = mu_max_ns(spare_ns, goes_on ? detect->longer_spare_ns : 0);
         detect->longer_until_ns = detect->now_ns + 2 * detect->longer_ns;
     }
     detect->period_ns = period_ns;
@@ -386,6 +387,12 @@ const struct mu_detect_counts *mu_detect_counts(const struct mu_detect *detect)
 mu_slot mu_detect_observes(const struct mu_detect *detect)
 {
     return detect->ring[MU_RING_NEAREST].slot;
+}
+
+/* Who asks may have to begin anew with each. */
+mu_slot mu_detect_depends_on(const struct mu_detect *detect)
+{
+    return mu_ask_is_on(detect) ? MU_SLOT_NONE : mu_detect_observes(detect);
 }
 
 void mu_detect_alone_declares(struct mu_detect *detect, bool declares)

@@ -183,6 +183,10 @@ const struct mu_detect_counts *mu_detect_counts(const struct mu_detect *detect);
 mu_slot mu_detect_observes(const struct mu_detect *detect);
 mu_slot mu_detect_observer(const struct mu_detect *detect);
 
+/* An end (OUT) of this node, or of one between it and this detector, is to be heard of at once; of
+ * others it is early enough with the next event.  MU_SLOT_NONE: any end at once. */
+mu_slot mu_detect_depends_on(const struct mu_detect *detect);
+
 bool mu_detect_lease_held(const struct mu_detect *detect);
 
 /* On the detector's clock: the lease runs out then, unless a step says otherwise before.  Whoever

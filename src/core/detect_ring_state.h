@@ -148,6 +148,7 @@ struct mu_detect {
     uint64_t stamp_ns;    /* likewise: no two beats have the same */
     uint64_t period_ns, timeout_ns;
     uint64_t longer_ns;       /* a timeout that was in force before: leases under it may live ... */
+    uint64_t longer_spare_ns; /* (and a timeout - period) */
     uint64_t longer_until_ns; /* ... until then */
     uint64_t grace_until_ns;
     uint64_t grace_ns;
@@ -191,7 +192,7 @@ static inline uint64_t mu_detect_slack_ns(uint64_t period_ns, uint64_t timeout_n
 }
 
 /* So much later than a period, and a beat is missing: half a slack.  A busy host takes its time,
- * so a slack where that is little. */
+ * so no less than MU_DETECT_TOLERANCE_NS, as far as the slack allows. */
 static inline uint64_t mu_detect_tolerance_ns(uint64_t period_ns, uint64_t timeout_ns)
 {
     uint64_t slack_ns = mu_detect_slack_ns(period_ns, timeout_ns);

@@ -42,14 +42,28 @@ struct mu_detect_evidence mu_verdict_evidence(const struct mu_detect *detect, mu
     return evidence;
 }
 
-/* For a while after the timeout was shortened the longer one counts: who was granted a lease under
- * it, perhaps by somebody who is out now, relies on it. */
-static uint64_t held_back_ns(const struct mu_detect *detect, uint64_t at_ns, uint64_t timeout_ns)
+/* For a while after the times were shortened the longer ones count: who was granted a lease under
+ * them, perhaps by somebody who is out now, relies on them. */
+static uint64_t held_back_ns(const struct mu_detect *detect, uint64_t at_ns, uint64_t by_ns)
 {
-    if (detect->now_ns >= detect->longer_until_ns || timeout_ns >= detect->longer_ns)
+    if (detect->now_ns >= detect->longer_until_ns)
         return at_ns;
-    return mu_min_ns(at_ns + detect->longer_ns - timeout_ns,
-                     mu_max_ns(at_ns, detect->longer_until_ns));
+    return mu_min_ns(at_ns + by_ns, mu_max_ns(at_ns, detect->longer_until_ns));
+}
+
+static uint64_t heard_due_ns(const struct mu_detect *detect, const struct mu_watch *watch)
+{
+    return held_back_ns(detect, mu_watch_due_ns(watch),
+                        mu_since_ns(detect->longer_ns, watch->timeout_ns));
+}
+
+/* Of one that was only probed.  It has its lease from the one between, for as much longer as the
+ * spare time was, and as the tolerance was, which grows by at most a quarter of that. */
+static uint64_t probed_due_ns(const struct mu_detect *detect, uint64_t probed_ns)
+{
+    uint64_t spare_ns = mu_ask_timeout_ns(detect) - detect->period_ns;
+    uint64_t less_ns = mu_since_ns(detect->longer_spare_ns, spare_ns);
+    return held_back_ns(detect, probed_ns + spare_ns, less_ns + less_ns / MU_DETECT_SLACKS);
 }
 
 /* Is anybody silent besides the nearest node: the one behind it, or a helper? */
@@ -90,15 +104,13 @@ static uint64_t due_ns(const struct mu_detect *detect, uint64_t *since_ns)
     sure_ns = mu_max_ns(sure_ns, detect->ask.put_off_ns);
     if (watch->slot == detect->nearest) {
         *since_ns = mu_watch_silent_ns(watch);
-        uint64_t at_ns = held_back_ns(detect, mu_watch_due_ns(watch), watch->timeout_ns);
-        at_ns = mu_max_ns(at_ns, detect->part.over_ns);
+        uint64_t at_ns = mu_max_ns(heard_due_ns(detect, watch), detect->part.over_ns);
         return mu_max_ns(at_ns, sure_ns);
     }
     *since_ns = mu_mend_probed_ns(detect, detect->nearest);
     if (*since_ns == MU_NEVER)
         return MU_NEVER;
-    uint64_t timeout_ns = mu_ask_timeout_ns(detect);
-    uint64_t at_ns = held_back_ns(detect, *since_ns + timeout_ns - detect->period_ns, timeout_ns);
+    uint64_t at_ns = probed_due_ns(detect, *since_ns);
     return mu_max_ns(mu_max_ns(at_ns, sure_ns), detect->grace_until_ns);
 }
 
