@@ -167,6 +167,7 @@ static struct mu_heartbeat_loop *fill(const struct mu_heartbeat *heartbeat,
     loop->update.effects = parts->effects;
     loop->update.capacity = MU_DETECT_EFFECTS_MAX;
     loop->detect = mu_detect_init(parts->detect, mu_detect_bytes(detect), detect);
+    atomic_init(&loop->depends_on, MU_SLOT_NONE);
     loop->alone_declares = detect->alone_declares;
     loop->wait_fd = heartbeat->wait_fd;
     loop->wake_fd = heartbeat->wake_fd;
@@ -325,19 +326,16 @@ static bool order(struct mu_heartbeat *heartbeat, const struct mu_heartbeat_orde
     return put;
 }
 
-/* Does this node observe it, or somebody behind it?  Then the ring mends here. */
-static bool mends_here(const struct mu_heartbeat_loop *loop, mu_slot slot)
+static bool matters_now(const struct mu_heartbeat_loop *loop, mu_slot slot)
 {
     uint32_t size = loop->datagrams.size, self = loop->datagrams.self;
-    uint64_t observes = __atomic_load_n(&loop->counts.observes, __ATOMIC_RELAXED);
-    if (observes >= size)
-        return true;
-    return (self + size - slot) % size <= (self + size - observes) % size;
+    mu_slot from = atomic_load_explicit(&loop->depends_on, memory_order_relaxed);
+    return from == MU_SLOT_NONE || (self + size - slot) % size <= (self + size - from) % size;
 }
 
 /* Of 64 nodes on two cores 63 would wake up for nothing, while others want to tell of the death.
  * The thread reads its orders whenever it wakes up, before all else, so who is out is out for it.
- * It says whom it observes, and then looks for orders, before it sleeps; here it is the other way
+ * It says on whom it depends, and then looks for orders, before it sleeps; here it is the other way
  * round, so that one of the two sees the other. */
 bool mu_heartbeat_out(struct mu_heartbeat *heartbeat, mu_slot slot, uint32_t incarnation)
 {
@@ -347,7 +345,7 @@ bool mu_heartbeat_out(struct mu_heartbeat *heartbeat, mu_slot slot, uint32_t inc
     wanted.out.incarnation = incarnation;
     bool put = mu_spsc_put(&heartbeat->loop->orders, &wanted);
     atomic_thread_fence(memory_order_seq_cst);
-    if (!put || mends_here(heartbeat->loop, slot))
+    if (!put || matters_now(heartbeat->loop, slot))
         wake(heartbeat);
     return put;
 }

@@ -33,11 +33,12 @@ struct mu_harm_order {
 struct mu_heartbeat_loop {
     /* Of both threads. */
     int wait_fd; /* epoll: the socket and wake_fd */
-    int wake_fd; /* eventfd: there are orders, or the end has come */
+    int wake_fd; /* eventfd: there are orders that cannot wait, or the end has come */
     int news_fd; /* eventfd: there is news */
     struct mu_spsc orders;
     struct mu_spsc news;
     struct mu_harm_order harm;
+    _Atomic mu_slot depends_on;        /* mu_detect_depends_on(), before each sleep */
     atomic_bool stopping;              /* not an order: it must not find the queue full */
     struct mu_heartbeat_counts counts; /* written by mu_count() only */
 

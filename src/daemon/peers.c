@@ -271,9 +271,26 @@ void mu_peers_member(struct mu_peers *peers, struct mu_conn *conn)
 
 /* ---- what the core wants ---- */
 
-static uint64_t mend_ms(const struct mu_peers *peers)
+/* Was never connected, and is to take the place of one that is dead. */
+static void dial_to_mend(struct peer *peer)
 {
-    return peers->up < LINKS_FEW ? MEND_MS : peers->mend_ms;
+    const struct mu_peers *peers = peer->peers;
+    uint64_t wait_ms = peers->up < LINKS_FEW ? MEND_MS : peers->mend_ms;
+    if (peer->slot < peers->net->self.from)
+        wait_ms += MEND_GIVE_WAY_MS;
+    bool waits = uv_is_active((uv_handle_t *)&peer->timer);
+    if (!waits || uv_timer_get_due_in(&peer->timer) > wait_ms)
+        uv_timer_start(&peer->timer, on_timer, wait_ms, 0);
+}
+
+/* What had time to wait has none when few are left. */
+static void hurry(struct mu_peers *peers)
+{
+    for (uint32_t i = 0; i < peers->net->self.size && peers->up < LINKS_FEW; i++) {
+        struct peer *peer = peers->slots[i];
+        if (peer != NULL && peer->wanted && peer->incarnation == 0 && peer->conn == NULL)
+            dial_to_mend(peer);
+    }
 }
 
 void mu_peers_want(struct mu_peers *peers, mu_slot slot)
@@ -290,8 +307,7 @@ void mu_peers_want(struct mu_peers *peers, mu_slot slot)
     if (peer->incarnation != 0)
         dial_soon(peer);
     else if (peers->was_up)
-        uv_timer_start(&peer->timer, on_timer, mend_ms(peers) + (give_way ? MEND_GIVE_WAY_MS : 0),
-                       0);
+        dial_to_mend(peer);
     else if (give_way)
         uv_timer_start(&peer->timer, on_timer, GIVE_WAY_MS, 0);
     else
@@ -350,6 +366,7 @@ bool mu_peers_cut(struct mu_peers *peers, mu_slot slot, enum mu_close_reason rea
         peer->over = true;
         uv_timer_stop(&peer->timer);
         want(peer, false);
+        hurry(peers);
     } else {
         again_after_refusal(peer);
     }

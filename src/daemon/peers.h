@@ -33,9 +33,10 @@ struct mu_peers_hooks {
     void (*left)(void *owner, mu_slot peer, uint32_t incarnation);
 };
 
-/* 'addresses' of all slots, of the caller, stay there.  Links that mend the graph are made after
- * 'mend_ms', when the news that they are for has gone round; sooner when few are left.  NULL: no
- * memory. */
+/* 'addresses' of all slots, of the caller, stay there.  Links that mend the graph are made
+ * after 'mend_ms', and no sooner than after 10, when the news that they are for has gone round;
+ * after 10 when few are left.  The higher slot waits for as long as it takes to see that the lower
+ * one does not want it.  NULL: no memory. */
 struct mu_peers *mu_peers_open(struct mu_net *net, const struct sockaddr_in *addresses,
                                uint64_t mend_ms, const struct mu_peers_hooks *hooks);
 

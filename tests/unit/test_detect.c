@@ -148,6 +148,22 @@ static void an_observer_asks_again_each_slack_until_a_beat_comes(void **state)
     few_free(few);
 }
 
+static void ends_matter_at_once_where_the_ring_mends(void **state)
+{
+    (void)state;
+    struct few *few = node_four();
+    few_recv(few, beat_of_mine(few, asked_nonce(few), 1));
+    assert_int_equal(mu_detect_depends_on(me(few)), MINE);
+    few_fire(few, ME); /* a beat is missing */
+    assert_int_equal(few_sent_to(few, MU_BEAT_PROBE, MINE), 1);
+    assert_int_equal(mu_detect_depends_on(me(few)), MU_SLOT_NONE);
+    few_free(few);
+    few = node_four();
+    few_out(few, ME, MINE);
+    assert_int_equal(mu_detect_depends_on(me(few)), MINE - 1);
+    few_free(few);
+}
+
 static void short_times_leave_a_beat_more_of_the_slack(void **state)
 {
     (void)state;
@@ -992,6 +1008,7 @@ int main(void)
         cmocka_unit_test(state_does_not_grow_with_the_machine),
         cmocka_unit_test(an_observer_asks_again_each_slack_until_a_beat_comes),
         cmocka_unit_test(short_times_leave_a_beat_more_of_the_slack),
+        cmocka_unit_test(ends_matter_at_once_where_the_ring_mends),
         cmocka_unit_test(a_watched_node_beats_at_once_and_then_without_drift),
         cmocka_unit_test(after_a_stall_one_beat_goes_out_and_the_rhythm_starts_there),
         cmocka_unit_test(a_watch_that_nobody_answers_ends_after_five_timeouts),

@@ -18,7 +18,12 @@
 
 #include <cmocka.h>
 
-enum { NODES = 3, TURNS_MAX = 20000 };
+enum {
+    NODES = 5,
+    LINKED = 3, /* by link_all(); most tests need no more */
+    MEND_MS = 300,
+    TURNS_MAX = 20000,
+};
 
 struct host {
     struct mu_net net;
@@ -156,7 +161,7 @@ static int begin(void **state)
     for (mu_slot slot = 0; slot < NODES; slot++) {
         const struct mu_peers_hooks hooks = {&hosts[slot], has,  up,     down, frame,
                                              agree,        gone, fenced, left};
-        hosts[slot].peers = mu_peers_open(&hosts[slot].net, addresses, 0, &hooks);
+        hosts[slot].peers = mu_peers_open(&hosts[slot].net, addresses, MEND_MS, &hooks);
         assert_non_null(hosts[slot].peers);
     }
     return 0;
@@ -198,8 +203,8 @@ static bool linked(mu_slot a, mu_slot b)
 
 static void link_all(void)
 {
-    for (mu_slot a = 0; a < NODES; a++)
-        for (mu_slot b = 0; b < NODES; b++)
+    for (mu_slot a = 0; a < LINKED; a++)
+        for (mu_slot b = 0; b < LINKED; b++)
             if (a != b)
                 mu_peers_want(hosts[a].peers, b);
     UNTIL(linked(0, 1) && linked(0, 2) && linked(1, 2));
@@ -218,10 +223,10 @@ static void each_pair_has_one_connection(void **state)
 {
     (void)state;
     link_all();
-    for (mu_slot a = 0; a < NODES; a++) {
-        assert_int_equal(mu_peers_up(hosts[a].peers), NODES - 1);
-        assert_int_equal(mu_peers_wanted(hosts[a].peers), NODES - 1);
-        for (mu_slot b = 0; b < NODES; b++)
+    for (mu_slot a = 0; a < LINKED; a++) {
+        assert_int_equal(mu_peers_up(hosts[a].peers), LINKED - 1);
+        assert_int_equal(mu_peers_wanted(hosts[a].peers), LINKED - 1);
+        for (mu_slot b = 0; b < LINKED; b++)
             assert_int_equal(hosts[a].ups[b] - hosts[a].downs[b], a == b ? 0 : 1);
     }
     const struct mu_frame ack = {.type = MU_FRAME_ACK, .ack = 42};
@@ -396,33 +401,71 @@ static void two_who_dial_at_once_agree(void **state)
 struct look {
     uv_timer_t timer;
     bool is_over;
-    uint32_t open; /* connections of node 2, tried ones too */
+    mu_slot at;
+    uint32_t open; /* connections there, tried ones too */
 };
 
 static void on_look(uv_timer_t *timer)
 {
     struct look *look = timer->data;
-    look->open = hosts[2].net.open;
+    look->open = hosts[look->at].net.open;
     look->is_over = true;
 }
 
 /* Timers of one loop fire in the order in which they are due, however late that is. */
+static uint32_t open_after_ms(mu_slot at, uint64_t ms)
+{
+    struct look look = {.at = at};
+    uv_timer_init(&loop, &look.timer);
+    look.timer.data = &look;
+    uv_timer_start(&look.timer, on_look, ms, 0);
+    UNTIL(look.is_over);
+    uv_close((uv_handle_t *)&look.timer, NULL);
+    turn();
+    return look.open;
+}
+
 static void who_mends_alone_gives_way_to_nobody_for_long(void **state)
 {
     (void)state;
     mu_peers_want(hosts[1].peers, 2);
     UNTIL(linked(1, 2));
-    struct look look = {.is_over = false};
-    uv_timer_init(&loop, &look.timer);
-    look.timer.data = &look;
     assert_int_equal(hosts[2].net.open, 1);
-    mu_peers_want(hosts[2].peers, 0);             /* a lower slot, and one that does not want it */
-    uv_timer_start(&look.timer, on_look, 400, 0); /* at the start it would be 500 */
-    UNTIL(look.is_over);
-    assert_int_equal(look.open, 2);
+    mu_peers_want(hosts[2].peers, 0);           /* a lower slot, and one that does not want it */
+    assert_int_equal(open_after_ms(2, 400), 2); /* at the start it would be 500 */
     UNTIL(linked(0, 2));
-    uv_close((uv_handle_t *)&look.timer, NULL);
-    turn();
+}
+
+/* Node 0 has three links, and wants one more in the place of one that is dead. */
+static void want_a_fourth(void)
+{
+    for (mu_slot slot = 1; slot <= 3; slot++) {
+        mu_peers_want(hosts[0].peers, slot);
+        mu_peers_want(hosts[slot].peers, 0);
+    }
+    UNTIL(linked(0, 1) && linked(0, 2) && linked(0, 3));
+    assert_int_equal(hosts[0].net.open, 3);
+    mu_peers_want(hosts[0].peers, 4);
+}
+
+static void what_mends_waits_for_the_news(void **state)
+{
+    (void)state;
+    want_a_fourth();
+    assert_int_equal(open_after_ms(0, MEND_MS / 2), 3);
+    UNTIL(linked(0, 4));
+}
+
+static void what_mends_does_not_wait_when_few_are_left(void **state)
+{
+    (void)state;
+    want_a_fourth();
+    die(1);
+    UNTIL(hosts[0].gone == 1);
+    mu_peers_cut(hosts[0].peers, 1, MU_CLOSE_DEAD);
+    UNTIL(hosts[0].net.open == 2 || linked(0, 4)); /* that one is closed */
+    assert_true(linked(0, 4) || open_after_ms(0, MEND_MS / 2) == 3);
+    UNTIL(linked(0, 4));
 }
 
 /* ---- faults on purpose ---- */
@@ -518,7 +561,7 @@ static void who_is_cut_keeps_no_socket_of_the_dead(void **state)
     struct mu_harm cut = cut_between(false, true, MU_SLOT_NONE);
     link_all();
     mu_net_harm(&hosts[0].net, &cut);
-    for (mu_slot slot = 1; slot < NODES; slot++) {
+    for (mu_slot slot = 1; slot < LINKED; slot++) {
         die(slot);
         UNTIL(hosts[0].downs[slot] == 1);
         assert_int_equal(hosts[0].net.kept_count, 0);
@@ -714,6 +757,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_who_dial_at_once_agree, begin, finish),
         cmocka_unit_test_setup_teardown(who_mends_alone_gives_way_to_nobody_for_long, begin,
                                         finish),
+        cmocka_unit_test_setup_teardown(what_mends_waits_for_the_news, begin, finish),
+        cmocka_unit_test_setup_teardown(what_mends_does_not_wait_when_few_are_left, begin, finish),
         cmocka_unit_test_setup_teardown(a_cut_holds_back_and_loses_nothing, begin, finish),
         cmocka_unit_test_setup_teardown(a_cut_is_one_way_and_for_one_peer, begin, finish),
         cmocka_unit_test_setup_teardown(who_is_cut_ends_unheard, begin, finish),
