@@ -329,7 +329,7 @@ static bool order(struct mu_heartbeat *heartbeat, const struct mu_heartbeat_orde
 static bool matters_now(const struct mu_heartbeat_loop *loop, mu_slot slot)
 {
     uint32_t size = loop->datagrams.size, self = loop->datagrams.self;
-    mu_slot from = atomic_load_explicit(&loop->depends_on, memory_order_relaxed);
+    mu_slot from = atomic_load(&loop->depends_on);
     return from == MU_SLOT_NONE || (self + size - slot) % size <= (self + size - from) % size;
 }
 
@@ -344,7 +344,6 @@ bool mu_heartbeat_out(struct mu_heartbeat *heartbeat, mu_slot slot, uint32_t inc
     wanted.out.slot = slot;
     wanted.out.incarnation = incarnation;
     bool put = mu_spsc_put(&heartbeat->loop->orders, &wanted);
-    atomic_thread_fence(memory_order_seq_cst);
     if (!put || matters_now(heartbeat->loop, slot))
         wake(heartbeat);
     return put;

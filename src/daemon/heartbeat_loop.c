@@ -195,9 +195,7 @@ static bool wait_until(struct mu_heartbeat_loop *loop, uint64_t until_ns)
 {
     struct epoll_event events[2];
     uint64_t now = now_ns();
-    atomic_store_explicit(&loop->depends_on, mu_detect_depends_on(loop->detect),
-                          memory_order_relaxed);
-    atomic_thread_fence(memory_order_seq_cst); /* mu_heartbeat_out() says why */
+    atomic_store(&loop->depends_on, mu_detect_depends_on(loop->detect)); /* mu_heartbeat_out() */
     if (until_ns <= now || !mu_spsc_is_empty(&loop->orders))
         return false;
     struct timespec left = {.tv_sec = (time_t)((until_ns - now) / SECOND_NS),

@@ -27,14 +27,14 @@ bool mu_spsc_put(struct mu_spsc *queue, const void *item)
     if (put - taken == queue->capacity)
         return false;
     memcpy(place(queue, put), item, queue->item_bytes);
-    atomic_store_explicit(&queue->put, put + 1, memory_order_release);
+    atomic_store(&queue->put, put + 1);
     return true;
 }
 
 bool mu_spsc_is_empty(const struct mu_spsc *queue)
 {
     uint32_t taken = atomic_load_explicit(&queue->taken, memory_order_relaxed);
-    return atomic_load_explicit(&queue->put, memory_order_acquire) == taken;
+    return atomic_load(&queue->put) == taken;
 }
 
 bool mu_spsc_take(struct mu_spsc *queue, void *item)

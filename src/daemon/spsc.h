@@ -32,7 +32,8 @@ bool mu_spsc_put(struct mu_spsc *queue, const void *item);
 /* By the other side only.  False: it is empty, and *item is untouched. */
 bool mu_spsc_take(struct mu_spsc *queue, void *item);
 
-/* By the other side only: would it take nothing? */
+/* By the other side only: would it take nothing?  Whoever writes an atomic word and then finds the
+ * queue empty, and whoever puts something and then reads that word: one of them sees the other. */
 bool mu_spsc_is_empty(const struct mu_spsc *queue);
 
 #endif
