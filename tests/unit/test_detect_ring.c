@@ -798,6 +798,33 @@ static void a_change_overtakes_a_change(void **state)
     few_free(few);
 }
 
+/* Node 2 has a lease from 3, for as long as (timeout - period) was, when both stop: 4 observes 3
+ * under shorter times, which 3 has not heard of for its own part, and can only probe 2. */
+static void
+a_lease_under_longer_times_is_over_before_one_who_was_only_probed_is_declared(void **state)
+{
+    (void)state;
+    static const uint64_t before_ms[][2] = {{50, 200}, {100, 400}};
+    for (int i = 0; i < 2; i++)
+        for (uint64_t after_ms = 5; after_ms < 200; after_ms += 3) {
+            struct few *few = few_new(8);
+            few->config.period_ns = before_ms[i][0] * MS;
+            few->config.timeout_ns = before_ms[i][1] * MS;
+            few_start(few);
+            few_run(few, 1037 * MS);
+            few_set(few, 4, 100 * MS, 200 * MS);
+            few_run(few, after_ms * MS);
+            uint64_t lease_ns =
+                mu_detect_lease_until_ns(few->nodes[2].detect) - few->nodes[2].clock_ns;
+            few_kill(few, 3);
+            few_kill(few, 2);
+            few_run(few, 2000 * MS);
+            expect_verdicts(few, 2);
+            expect_declared(few, 2, 4, lease_ns, few->now_ns);
+            few_free(few);
+        }
+}
+
 /* ---- N12: grace ---- */
 
 static void nodes_may_start_late(void **state)
@@ -904,6 +931,8 @@ int main(void)
         cmocka_unit_test(a_shorter_timeout_counts_when_no_older_lease_can_be_left),
         cmocka_unit_test(the_old_timeout_holds_until_the_new_nonce_comes_back),
         cmocka_unit_test(a_change_overtakes_a_change),
+        cmocka_unit_test(
+            a_lease_under_longer_times_is_over_before_one_who_was_only_probed_is_declared),
         cmocka_unit_test(nodes_may_start_late),
         cmocka_unit_test(who_never_starts_is_declared_when_the_grace_is_over),
         cmocka_unit_test(the_grace_is_given_to_those_that_are_probed_as_well),
