@@ -1,6 +1,6 @@
 /* Where a node of 'muster run --nodes' runs: row 'node' of as many rows of this host's processors
- * as there are nodes, or one of them where there are fewer (src/wire/launch.h).  What is measured
- * beside muster runs there as well. */
+ * as there are nodes, or one of them where there are fewer (src/wire/launch/launch.h).  What is
+ * measured beside muster runs there as well. */
 #ifndef MU_BENCH_PART_H
 #define MU_BENCH_PART_H
 

@@ -1,9 +1,9 @@
 #define _GNU_SOURCE /* tdestroy() */
-#include "cli/account.h"
-#include "cli/args.h"
-#include "cli/commands.h"
-#include "cli/operator.h"
-#include "cli/output.h"
+#include "command/account.h"
+#include "command/args.h"
+#include "command/commands.h"
+#include "launch/operator.h"
+#include "command/output.h"
 
 #include <inttypes.h>
 #include <search.h>

@@ -1,6 +1,6 @@
-#include "cli/args.h"
-#include "cli/commands.h"
-#include "cli/operator.h"
+#include "command/args.h"
+#include "command/commands.h"
+#include "launch/operator.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-#include "cli/commands.h"
-#include "cli/output.h"
+#include "command/commands.h"
+#include "command/output.h"
 
 #include <stdio.h>
 #include <string.h>

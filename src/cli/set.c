@@ -1,7 +1,7 @@
-#include "cli/commands.h"
-#include "cli/span.h"
+#include "command/commands.h"
+#include "command/span.h"
 #include "cli/why.h"
-#include "core/detect_ring.h"
+#include "core/ring/ring.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

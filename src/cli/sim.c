@@ -1,4 +1,4 @@
-#include "cli/commands.h"
+#include "command/commands.h"
 
 static const struct subcommand commands[] = {
     {"spread", "one death crosses a machine of any size", cmd_sim_spread},

@@ -1,7 +1,7 @@
-#include "cli/args.h"
-#include "cli/commands.h"
-#include "cli/output.h"
-#include "sim/run_agree.h"
+#include "command/args.h"
+#include "command/commands.h"
+#include "command/output.h"
+#include "sim/agree/run.h"
 
 static void progress(const struct agree_world *world)
 {

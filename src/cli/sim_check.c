@@ -1,10 +1,10 @@
-#include "cli/args.h"
-#include "cli/commands.h"
-#include "cli/output.h"
-#include "core/agree_early.h"
-#include "sim/check_agree.h"
-#include "sim/check_ring.h"
-#include "sim/check_spread.h"
+#include "command/args.h"
+#include "command/commands.h"
+#include "command/output.h"
+#include "core/agree/agree.h"
+#include "sim/agree/check.h"
+#include "sim/ring/check.h"
+#include "sim/node/check.h"
 #include "sim/mutants.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-#include "cli/args.h"
-#include "cli/commands.h"
-#include "cli/output.h"
+#include "command/args.h"
+#include "command/commands.h"
+#include "command/output.h"
 #include "sim/mutants.h"
 
 #include <string.h>

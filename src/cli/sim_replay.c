@@ -1,7 +1,7 @@
-#include "cli/args.h"
-#include "cli/commands.h"
-#include "cli/output.h"
-#include "sim/record.h"
+#include "command/args.h"
+#include "command/commands.h"
+#include "command/output.h"
+#include "sim/node/record.h"
 
 int cmd_sim_replay(int argc, char **argv)
 {

@@ -1,7 +1,7 @@
-#include "cli/args.h"
-#include "cli/commands.h"
-#include "cli/output.h"
-#include "sim/run_ring.h"
+#include "command/args.h"
+#include "command/commands.h"
+#include "command/output.h"
+#include "sim/ring/run.h"
 
 #include <stdlib.h>
 #include <string.h>

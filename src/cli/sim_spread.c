@@ -1,8 +1,8 @@
-#include "cli/args.h"
-#include "cli/commands.h"
-#include "cli/output.h"
-#include "sim/record.h"
-#include "sim/run_spread.h"
+#include "command/args.h"
+#include "command/commands.h"
+#include "command/output.h"
+#include "sim/node/record.h"
+#include "sim/node/run.h"
 
 #include <errno.h>
 #include <string.h>

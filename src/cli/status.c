@@ -1,8 +1,8 @@
-#include "cli/args.h"
-#include "cli/commands.h"
-#include "cli/operator.h"
-#include "cli/output.h"
-#include "cli/span.h"
+#include "command/args.h"
+#include "command/commands.h"
+#include "launch/operator.h"
+#include "command/output.h"
+#include "command/span.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

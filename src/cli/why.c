@@ -1,7 +1,7 @@
 #include "cli/why.h"
 
-#include "cli/commands.h"
-#include "cli/output.h"
+#include "command/commands.h"
+#include "command/output.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
-/* The inside of 'muster why'; for why*.c and its test. */
+/* The inside of 'muster why'; for cli and its test. */
 #ifndef MU_CLI_WHY_H
 #define MU_CLI_WHY_H
 
-#include "cli/account.h"
-#include "cli/operator.h"
+#include "command/account.h"
+#include "launch/operator.h"
 
 struct why_subject {
     bool is_node;

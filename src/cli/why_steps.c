@@ -1,7 +1,7 @@
 /* The timeline of a death in words. */
 #include "cli/why.h"
 
-#include "cli/span.h"
+#include "command/span.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

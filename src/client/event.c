@@ -1,7 +1,7 @@
 /* What the daemon says, in the words of muster.h; and errors. */
 #define _GNU_SOURCE
 #include "client/handle.h"
-#include "wire/words.h"
+#include "wire/base/words.h"
 
 #include <assert.h>
 #include <inttypes.h>

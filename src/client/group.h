@@ -3,7 +3,7 @@
 #define MU_CLIENT_GROUP_H
 
 #include "client/handle.h"
-#include "wire/ballot.h"
+#include "wire/local/ballot.h"
 
 /* All but what 'lock' guards is written when it is made, and only read afterwards. */
 struct muster_group {

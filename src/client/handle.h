@@ -3,7 +3,7 @@
 #define MU_CLIENT_HANDLE_H
 
 #include "muster.h"
-#include "wire/board.h"
+#include "wire/local/board.h"
 
 #include <pthread.h>
 #include <sys/types.h>

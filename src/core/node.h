@@ -6,14 +6,14 @@
 #ifndef MU_CORE_NODE_H
 #define MU_CORE_NODE_H
 
-#include "core/arena.h"
-#include "core/config.h"
-#include "core/dead.h"
-#include "core/event.h"
-#include "core/fingerprint.h"
-#include "core/link.h"
-#include "core/seen.h"
-#include "core/spread_bgraph.h"
+#include "core/base/arena.h"
+#include "core/base/config.h"
+#include "core/base/dead.h"
+#include "core/base/event.h"
+#include "core/base/fingerprint.h"
+#include "core/link/link.h"
+#include "core/base/seen.h"
+#include "core/spread/spread.h"
 
 /* Plain, so that checkers can look inside; drivers use the functions below.  What every frame
  * touches comes first: a simulation of a million nodes lives on few cache lines for each. */

@@ -1,7 +1,7 @@
 #include "daemon/daemon.h"
 
-#include "daemon/daemon_parts.h"
-#include "daemon/log.h"
+#include "daemon/inside.h"
+#include "host/log.h"
 
 #include <assert.h>
 #include <errno.h>

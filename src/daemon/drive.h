@@ -3,8 +3,8 @@
 #ifndef MU_DAEMON_DRIVE_H
 #define MU_DAEMON_DRIVE_H
 
-#include "core/config.h"
-#include "core/event.h"
+#include "core/base/config.h"
+#include "core/base/event.h"
 
 #include <uv.h>
 
@@ -32,7 +32,7 @@ int mu_drive_open(uv_loop_t *loop, const struct mu_config *config, const char *r
 /* Writes the end of the recording; returns 0, or the errno of what could not be recorded. */
 int mu_drive_close(struct mu_drive *drive);
 
-/* The events of core/event.h. */
+/* The events of core/base/event.h. */
 void mu_drive_start(struct mu_drive *drive);
 void mu_drive_up(struct mu_drive *drive, mu_slot peer, uint32_t incarnation, uint64_t has);
 void mu_drive_down(struct mu_drive *drive, mu_slot peer);

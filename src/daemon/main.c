@@ -1,10 +1,10 @@
 /* musterd: one node of a machine.  'muster run' starts it and tells it what to do (orders.h). */
 #define _GNU_SOURCE /* unshare() */
-#include "daemon/cores.h"
+#include "host/cores.h"
 #include "daemon/daemon.h"
-#include "daemon/log.h"
-#include "daemon/pmix_loader.h"
-#include "wire/board.h"
+#include "host/log.h"
+#include "daemon/pmix/loader.h"
+#include "wire/local/board.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -216,7 +216,7 @@ int main(int argc, char **argv)
     come_first();
     /* As if this host were so many: who talks to each other most, a daemon and its processes, wakes
      * nobody on another core.  After those who have to know all processors of this host, and after
-     * the thread that starts processes: jobs_bind.c binds them. */
+     * the thread that starts processes: daemon/jobs/bind.c binds them. */
     if (has_part && mu_cores_keep_to_part(slot, size) != 0)
         mu_warn("cannot keep to a part of this host's processors: %s", strerror(errno));
 

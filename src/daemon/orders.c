@@ -1,6 +1,6 @@
 #include "daemon/orders.h"
 
-#include "core/detect_ring.h"
+#include "core/ring/ring.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

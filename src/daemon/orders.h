@@ -27,8 +27,8 @@
 #ifndef MU_DAEMON_ORDERS_H
 #define MU_DAEMON_ORDERS_H
 
-#include "core/types.h"
-#include "daemon/seal.h"
+#include "core/base/types.h"
+#include "net/seal.h"
 
 #include <netinet/in.h>
 

@@ -2,7 +2,7 @@
 #ifndef MU_DAEMON_RECORDER_H
 #define MU_DAEMON_RECORDER_H
 
-#include "wire/recording.h"
+#include "wire/record/recording.h"
 
 struct mu_recorder;
 

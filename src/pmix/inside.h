@@ -5,7 +5,7 @@
 #ifndef MU_PMIX_INSIDE_H
 #define MU_PMIX_INSIDE_H
 
-#include "daemon/pmix.h"
+#include "daemon/pmix/module.h"
 
 #include <strings.h> /* pmix_common.h needs it */
 

@@ -1,16 +1,16 @@
 #include "sim/mutants.h"
 
-#include "core/agree_early.h"
-#include "core/allgather.h"
-#include "core/config.h"
-#include "core/detect_ring.h"
-#include "sim/check_agree.h"
-#include "sim/check_ring.h"
-#include "sim/check_spread.h"
-#include "sim/explore_agree.h"
-#include "sim/explore_gather.h"
-#include "sim/explore_link.h"
-#include "sim/explore_spread.h"
+#include "core/agree/agree.h"
+#include "core/gather/gather.h"
+#include "core/base/config.h"
+#include "core/ring/ring.h"
+#include "sim/agree/check.h"
+#include "sim/ring/check.h"
+#include "sim/node/check.h"
+#include "sim/agree/explore.h"
+#include "sim/gather/explore.h"
+#include "sim/node/explore_link.h"
+#include "sim/node/explore_spread.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Messages of agreements: what decodes encodes to the same bytes, and no member, whatever it says,
  * breaks a node. */
-#include "wire/agree.h"
+#include "wire/peer/agree.h"
 
 #include <assert.h>
 #include <stdlib.h>

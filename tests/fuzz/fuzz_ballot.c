@@ -1,5 +1,5 @@
 /* What a process says about agreements: whatever is read well is written back to the same bytes. */
-#include "wire/ballot.h"
+#include "wire/local/ballot.h"
 
 #include <assert.h>
 #include <string.h>

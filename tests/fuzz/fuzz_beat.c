@@ -1,7 +1,7 @@
 /* Datagrams of beats: what decodes encodes to the same bytes, nothing gets past its tag, and no
  * member, whatever it says, breaks a detector. */
 #define _GNU_SOURCE
-#include "daemon/datagrams.h"
+#include "daemon/heart/datagrams.h"
 
 #include <assert.h>
 #include <stdlib.h>

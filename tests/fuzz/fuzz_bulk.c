@@ -1,7 +1,7 @@
 /* What daemons say on bulk connections: frames, and the messages that they carry.  Whatever is read
  * well is written back to the same bytes. */
-#include "../unit/test_exchange_random.h"
-#include "wire/bulk.h"
+#include "../unit/help/test_exchange_random.h"
+#include "wire/peer/bulk.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Readers and writers: whatever is read well is written back to the same bytes. */
-#include "wire/bytes.h"
+#include "wire/base/bytes.h"
 
 #include <assert.h>
 #include <stdlib.h>

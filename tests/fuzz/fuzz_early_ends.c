@@ -1,5 +1,5 @@
 /* Any bytes are the end of a child by a signal, or nothing. */
-#include "daemon/early_ends.h"
+#include "host/early_ends.h"
 
 #include <assert.h>
 #include <string.h>

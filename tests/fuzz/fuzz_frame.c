@@ -1,5 +1,5 @@
 /* Frames: what decodes encodes to the same bytes, and what does not is told in a sentence. */
-#include "wire/frame.h"
+#include "wire/peer/frame.h"
 
 #include <assert.h>
 #include <stdlib.h>

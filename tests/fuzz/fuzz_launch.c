@@ -1,6 +1,6 @@
 /* Messages of launchers: what decodes encodes to the same bytes, and what does not is told in a
  * sentence.  A few bytes never take much memory. */
-#include "wire/launch.h"
+#include "wire/launch/launch.h"
 
 #include <assert.h>
 #include <malloc.h>

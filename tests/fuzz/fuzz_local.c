@@ -1,6 +1,6 @@
 /* Local packets, boards, evidences and the names of sockets: what decodes encodes to the same
  * bytes, and what does not is told in a sentence. */
-#include "wire/board.h"
+#include "wire/local/board.h"
 
 #include <assert.h>
 #include <stdlib.h>

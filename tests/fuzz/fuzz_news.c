@@ -1,5 +1,5 @@
 /* News: whatever is read well is written back to the same bytes. */
-#include "wire/news.h"
+#include "wire/peer/news.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* PMI-1: any bytes are lines that keep the rules, or one sentence each; any bytes of another node
  * are pairs, or a rule that they break. */
-#include "daemon/pmi1_space.h"
+#include "daemon/pmi/space.h"
 
 #include <assert.h>
 #include <stdlib.h>

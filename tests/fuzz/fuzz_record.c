@@ -1,12 +1,12 @@
 /* Recordings, and the core behind them.
  *
  * What decodes must encode to the same bytes.  Every decoded event also goes through a real node:
- * a recording from anywhere keeps the duties of a driver (wire/record.h), and within those no event
- * may do worse to the core than a fault with a name. */
-#include "../unit/test_wire_random.h"
+ * a recording from anywhere keeps the duties of a driver (wire/record/record.h), and within those
+ * no event may do worse to the core than a fault with a name. */
+#include "../unit/help/test_wire_random.h"
 
 #include "core/node.h"
-#include "wire/record.h"
+#include "wire/record/record.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * all bytes that it has taken are those that the other end sent, in their order.
  *
  * With an odd first byte the other end is a member that seals well, and says what it likes. */
-#include "daemon/seal.h"
+#include "net/seal.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,21 +1,21 @@
 /* Writes the first inputs for the fuzz targets.  'make fuzz' adds what it finds to the same
  * folders.
  *
- *     gcc -Isrc tests/fuzz/make_corpus.c src/wire/[a-z]*.c src/core/[a-z]*.c -o build/make_corpus
+ *     gcc -Isrc tests/fuzz/make_corpus.c $(find src/wire src/core -name "*.c") -o build/make_corpus
  *     build/make_corpus tests/fuzz/corpus */
-#include "../unit/test_ballot_random.h"
-#include "../unit/test_beat_random.h"
-#include "../unit/test_exchange_random.h"
-#include "../unit/test_launch_random.h"
-#include "../unit/test_local_random.h"
-#include "../unit/test_news_random.h"
-#include "../unit/test_wire_random.h"
+#include "../unit/help/test_ballot_random.h"
+#include "../unit/help/test_beat_random.h"
+#include "../unit/help/test_exchange_random.h"
+#include "../unit/help/test_launch_random.h"
+#include "../unit/help/test_local_random.h"
+#include "../unit/help/test_news_random.h"
+#include "../unit/help/test_wire_random.h"
 
 #include "core/node.h"
-#include "wire/agree.h"
-#include "wire/board.h"
-#include "wire/bulk.h"
-#include "wire/record.h"
+#include "wire/peer/agree.h"
+#include "wire/local/board.h"
+#include "wire/peer/bulk.h"
+#include "wire/record/record.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -10,10 +10,10 @@
  *
  * Each connection is kept until the daemon has closed it, so that what a daemon counted can be
  * compared with what was thrown.  Prints one JSON object: what was thrown, by the class under which
- * a daemon counts it (daemon/seal.h).  The same seed makes the same choices; keys of connections
+ * a daemon counts it (net/seal.h).  The same seed makes the same choices; keys of connections
  * are fresh each time. */
 #define _GNU_SOURCE
-#include "daemon/seal.h"
+#include "net/seal.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

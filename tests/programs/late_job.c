@@ -5,7 +5,7 @@
  * When the job is handed out, the daemon of node 1 is stopped until process 0, on node 0, has ended
  * with an exit code.  Loading the PMIx module takes milliseconds: so it hears of that end before
  * the job is there.  Then process 1 runs PROGRAM there.  Fails when that does. */
-#include "cli/job.h"
+#include "launch/job.h"
 
 #include <signal.h>
 #include <stdio.h>

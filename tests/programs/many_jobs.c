@@ -6,8 +6,8 @@
  * What it shares with others (code) is not its growth, and depends on who else is there.  Fails
  * when a daemon grew by more, or when a process does.  With --failures somebody kills processes,
  * the others of that job go on, and memory is not looked at: only root may. */
-#include "cli/job.h"
-#include "cli/map.h"
+#include "launch/job.h"
+#include "launch/map.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  * can spawn_daemon closed SPAWNED FILE     has no descriptors 0 to 2 when it starts a report
  *   spawn_daemon old SPAWNED FILE        has no close_range(), and many descriptors to close */
 #define _GNU_SOURCE
-#include "daemon/spawn.h"
-#include "daemon/watch_proc.h"
+#include "host/spawn.h"
+#include "host/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>

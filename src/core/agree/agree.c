@@ -1,0 +1,400 @@
+#include "core/agree/inside.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- effects ---- */
+
+struct mu_agree_effect *mu_agree_add(struct mu_agree_update *update, enum mu_agree_effect_type type)
+{
+    assert(update->count < update->capacity);
+    struct mu_agree_effect *effect = &update->effects[update->count++];
+    memset(effect, 0, sizeof *effect);
+    effect->type = type;
+    effect->peer = MU_SLOT_NONE;
+    return effect;
+}
+
+static void add_fault(struct mu_agree_update *update, enum mu_fault fault, mu_slot peer)
+{
+    struct mu_agree_effect *effect = mu_agree_add(update, MU_AGREE_FAULT);
+    effect->fault = fault;
+    effect->peer = peer;
+}
+
+static bool is_sent_already(const struct mu_agree_update *update, uint64_t group, uint64_t number,
+                            enum mu_agree_message_type type, mu_slot peer)
+{
+    for (uint32_t i = 0; i < update->count; i++) {
+        const struct mu_agree_effect *effect = &update->effects[i];
+        if (effect->type == MU_AGREE_SEND && effect->peer == peer && effect->message.type == type &&
+            effect->message.group == group && effect->message.round == number)
+            return true;
+    }
+    return false;
+}
+
+void mu_agree_send(struct mu_agree *agree, const struct mu_agree_group *group, uint64_t number,
+                   enum mu_agree_message_type type, mu_slot peer, struct mu_agree_update *update)
+{
+    if (!agree->held || (agree->crowded && is_sent_already(update, group->id, number, type, peer)))
+        return;
+    struct mu_agree_effect *effect = mu_agree_add(update, MU_AGREE_SEND);
+    effect->peer = peer;
+    effect->message =
+        (struct mu_agree_message){.type = (uint8_t)type, .group = group->id, .round = number};
+    if (type == MU_AGREE_ASK) {
+        effect->message.dead = agree->dead.entries;
+        effect->message.dead_count = agree->dead.count;
+    } else {
+        effect->message.value = mu_gather_value(&group->rounds[number % MU_ROUNDS].value);
+    }
+}
+
+/* Deaths learned late in a step: nothing is sent to the dead, and an ASK tells of all. */
+static void finish(const struct mu_agree *agree, struct mu_agree_update *update)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < update->count; i++) {
+        struct mu_agree_effect *effect = &update->effects[i];
+        if (effect->type == MU_AGREE_SEND && mu_dead_is_out(&agree->dead, effect->peer))
+            continue;
+        if (effect->type == MU_AGREE_SEND && effect->message.type == MU_AGREE_ASK)
+            effect->message.dead_count = agree->dead.count;
+        update->effects[kept++] = *effect;
+    }
+    update->count = kept;
+}
+
+/* Others wait for a contribution that has not been called for here. */
+static void want(const struct mu_agree_group *group, uint64_t number,
+                 struct mu_agree_update *update)
+{
+    const struct mu_round *round = &group->rounds[number % MU_ROUNDS];
+    if (!group->open || round->status != MU_AGREE_IDLE || round->peer_count == 0)
+        return;
+    struct mu_agree_effect *effect = mu_agree_add(update, MU_AGREE_WANTED);
+    effect->decision.group = group->id;
+    effect->decision.round = number;
+}
+
+/* ---- deciding ---- */
+
+static bool error_of(const struct mu_agree *agree, const struct mu_agree_value *value)
+{
+    if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_ERROR))
+        return agree->dead.count > 0;
+    return mu_agree_value_error(value);
+}
+
+void mu_agree_tell(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
+                   struct mu_agree_update *update)
+{
+    struct mu_round *round = mu_agree_round(group, number);
+    struct mu_tree tree = mu_agree_tree(agree, group);
+    struct mu_tree_walk walk;
+    mu_slot self = agree->config.self;
+    if (!agree->held)
+        return;
+    for (mu_slot child = mu_tree_first_child(&tree, self, &walk); child != MU_SLOT_NONE;
+         child = mu_tree_next_child(&tree, &walk))
+        mu_agree_send(agree, group, number, MU_AGREE_DOWN, child, update);
+    for (uint32_t i = 0; i < round->peer_count; i++) {
+        mu_slot peer = round->peers[i].slot;
+        if (round->peers[i].asks && mu_tree_parent(&tree, peer) != self)
+            mu_agree_send(agree, group, number, MU_AGREE_DOWN, peer, update);
+    }
+    mu_agree_peers_clear(round); /* from here on everybody is answered at once */
+    round->told = true;
+    if (round->delivered)
+        return;
+    round->delivered = true;
+    struct mu_agree_effect *effect = mu_agree_add(update, MU_AGREE_DELIVER);
+    effect->decision.group = group->id;
+    effect->decision.round = number;
+    effect->decision.value = mu_gather_value(&round->value);
+    effect->decision.error = error_of(agree, &effect->decision.value);
+    want(group, number + 1, update);
+}
+
+/* 'value': NULL when it is what was gathered here. */
+static void decide(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
+                   const struct mu_agree_value *value, struct mu_agree_update *update)
+{
+    struct mu_round *round = mu_agree_round(group, number);
+    if (value != NULL)
+        mu_gather_set(&round->value, value);
+    round->status = MU_AGREE_WAITING;
+    round->decided = true;
+    round->delivered = false;
+    group->learns = true;
+    /* Every living member has contributed to this one, so it had decided the one before: nobody
+     * will ask for that any more.  Effects of this step may still point there. */
+    group->stale = group->decided != number && group->decided > 0;
+    group->decided = number;
+    mu_agree_tell(agree, group, number, update);
+}
+
+static bool children_are_in(const struct mu_agree *agree, const struct mu_agree_group *group,
+                            const struct mu_round *round)
+{
+    struct mu_tree tree = mu_agree_tree(agree, group);
+    struct mu_tree_walk walk;
+    if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_CHILDREN))
+        return true;
+    for (mu_slot child = mu_tree_first_child(&tree, agree->config.self, &walk);
+         child != MU_SLOT_NONE; child = mu_tree_next_child(&tree, &walk))
+        if (!mu_agree_peer_got(round, child))
+            return false;
+    return true;
+}
+
+void mu_agree_complete(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
+                       struct mu_agree_update *update)
+{
+    struct mu_round *round = mu_agree_round(group, number);
+    if (round->status != MU_AGREE_GATHERING || !mu_agree_is_undecided(agree, round) ||
+        !children_are_in(agree, group, round))
+        return;
+    struct mu_tree tree = mu_agree_tree(agree, group);
+    mu_slot parent = mu_tree_parent(&tree, agree->config.self);
+    if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_FROZEN))
+        mu_agree_add_dead(agree, group, round);
+    round->status = MU_AGREE_WAITING;
+    for (uint32_t i = 0; i < round->peer_count; i++)
+        round->peers[i].got = 0;
+    if (parent == MU_SLOT_NONE)
+        decide(agree, group, number, NULL, update);
+    else
+        mu_agree_send(agree, group, number, MU_AGREE_UP, parent, update);
+}
+
+/* ---- R1 ---- */
+
+static enum mu_fault call(struct mu_agree *agree, const struct mu_agree_event *event,
+                          struct mu_agree_update *update)
+{
+    struct mu_agree_group *group = mu_agree_find(agree, event->call.group);
+    if (group == NULL || !group->open)
+        return MU_FAULT_AGREE_CALL;
+    uint64_t number = group->decided + 1;
+    struct mu_round *round = mu_agree_round(group, number);
+    struct mu_round *last = mu_agree_round(group, group->decided);
+    if (round->status != MU_AGREE_IDLE || (group->decided > 0 && !last->delivered))
+        return MU_FAULT_AGREE_CALL;
+    struct mu_agree_value value = {.bits = event->call.bits,
+                                   .failed = event->call.failed,
+                                   .failed_count = event->call.failed_count,
+                                   .silent = event->call.silent};
+    if (mu_agree_value_check(&value, agree->config.size) != NULL)
+        return MU_FAULT_AGREE_VALUE;
+    enum mu_fault fault = mu_agree_settle(agree, group);
+    if (fault != MU_FAULT_NONE)
+        add_fault(update, fault, MU_SLOT_NONE); /* a slower tree, and no less right */
+    if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_COLLECT) && group->decided > 0)
+        mu_agree_round_clear(last);
+    mu_gather_join(&round->value, &value);
+    mu_agree_add_dead(agree, group, round);
+    round->status = MU_AGREE_GATHERING;
+    mu_agree_complete(agree, group, number, update);
+    return MU_FAULT_NONE;
+}
+
+/* ---- messages ---- */
+
+/* One that asks for a decision that is there. */
+static void answer(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
+                   mu_slot peer, struct mu_agree_update *update)
+{
+    struct mu_round *round = mu_agree_round(group, number);
+    struct mu_agree_peer *asker = agree->held ? NULL : mu_agree_peer_add(agree, round, peer);
+    if (asker != NULL) {
+        asker->asks = 1; /* with the lease */
+        round->told = false;
+    }
+    mu_agree_send(agree, group, number, MU_AGREE_DOWN, peer, update);
+}
+
+/* R3 */
+static enum mu_fault on_up(struct mu_agree *agree, struct mu_agree_group *group, mu_slot from,
+                           const struct mu_agree_message *up, struct mu_agree_update *update)
+{
+    struct mu_round *round = mu_agree_round(group, up->round);
+    if (!mu_agree_is_undecided(agree, round)) {
+        if (round->decided)
+            answer(agree, group, up->round, from, update);
+        return MU_FAULT_NONE;
+    }
+    struct mu_agree_peer *peer = mu_agree_peer_add(agree, round, from);
+    if (peer == NULL)
+        return MU_FAULT_AGREE_PEERS;
+    if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_ASKERS))
+        peer->asks = 1;
+    if (round->status != MU_AGREE_WAITING) {
+        mu_gather_join(&round->value, &up->value);
+        peer->got = 1;
+        mu_agree_complete(agree, group, up->round, update);
+    }
+    return MU_FAULT_NONE;
+}
+
+/* R4 */
+static void on_down(struct mu_agree *agree, struct mu_agree_group *group, mu_slot from,
+                    const struct mu_agree_message *down, struct mu_agree_update *update)
+{
+    struct mu_round *round = mu_agree_round(group, down->round);
+    if (round->decided || round->status == MU_AGREE_IDLE)
+        return;
+    struct mu_tree tree = mu_agree_tree(agree, group);
+    mu_slot parent = mu_tree_parent(&tree, agree->config.self);
+    bool is_new_root = parent == MU_SLOT_NONE && round->status == MU_AGREE_GATHERING &&
+                       !mu_agree_is_broken(agree, MU_AGREE_BROKEN_DEAF_ROOT);
+    if (from == parent || is_new_root)
+        decide(agree, group, down->round, &down->value, update);
+}
+
+/* R5 */
+static enum mu_fault on_ask(struct mu_agree *agree, struct mu_agree_group *group, mu_slot from,
+                            const struct mu_agree_message *ask, struct mu_agree_update *update)
+{
+    if (!mu_agree_learn_asked(agree, group, from, ask, update))
+        return MU_FAULT_NONE;
+    struct mu_round *round = mu_agree_round(group, ask->round);
+    if (round->decided) {
+        answer(agree, group, ask->round, from, update);
+    } else if (round->status == MU_AGREE_WAITING) {
+        mu_agree_send(agree, group, ask->round, MU_AGREE_UP, from, update);
+    } else {
+        struct mu_agree_peer *peer = mu_agree_peer_add(agree, round, from);
+        if (peer == NULL)
+            return MU_FAULT_AGREE_PEERS;
+        peer->asks = 1;
+    }
+    return MU_FAULT_NONE;
+}
+
+static bool is_discarded(const struct mu_agree *agree, mu_slot from)
+{
+    if (!mu_dead_is_out(&agree->dead, from) || mu_agree_is_broken(agree, MU_AGREE_BROKEN_DISCARD))
+        return false;
+    bool told = from < 64 && (agree->told_by_ask >> from & 1) != 0;
+    return !told || !mu_agree_is_broken(agree, MU_AGREE_BROKEN_DISCARD_TOLD);
+}
+
+static bool is_in_order(const struct mu_agree *agree, const struct mu_agree_message *message)
+{
+    for (uint32_t i = 0; i < message->dead_count; i++)
+        if (message->dead[i].slot >= agree->config.size ||
+            (i > 0 && message->dead[i].slot <= message->dead[i - 1].slot))
+            return false;
+    return mu_agree_value_check(&message->value, agree->config.size) == NULL;
+}
+
+static enum mu_fault receive(struct mu_agree *agree, mu_slot from,
+                             const struct mu_agree_message *message, struct mu_agree_update *update)
+{
+    if (from >= agree->config.size || from == agree->config.self)
+        return MU_FAULT_SLOT_RANGE;
+    if (is_discarded(agree, from))
+        return MU_FAULT_NONE; /* R0 */
+    if (!is_in_order(agree, message))
+        return MU_FAULT_AGREE_VALUE;
+    struct mu_agree_group *group = mu_agree_find(agree, message->group);
+    if (group == NULL && message->type == MU_AGREE_DOWN)
+        return MU_FAULT_NONE; /* nobody here waits for it */
+    if (group == NULL && (group = mu_agree_find_or_add(agree, message->group)) == NULL)
+        return MU_FAULT_AGREE_GROUPS;
+    if (group->open && mu_members_position(&group->members, from) == UINT32_MAX)
+        return MU_FAULT_AGREE_MEMBER;
+    if (message->round < group->decided)
+        return MU_FAULT_NONE; /* its sender has decided since */
+    if (message->round == 0 || message->round > group->decided + 2)
+        return MU_FAULT_AGREE_ROUND;
+    bool was_quiet = mu_agree_round(group, message->round)->peer_count == 0;
+    enum mu_fault fault = MU_FAULT_NONE;
+    switch ((enum mu_agree_message_type)message->type) {
+    case MU_AGREE_UP:
+        fault = on_up(agree, group, from, message, update);
+        break;
+    case MU_AGREE_DOWN:
+        on_down(agree, group, from, message, update);
+        break;
+    case MU_AGREE_ASK:
+        fault = on_ask(agree, group, from, message, update);
+        break;
+    }
+    if (was_quiet && message->round == group->decided + 1)
+        want(group, message->round, update);
+    return fault;
+}
+
+/* ---- the door ---- */
+
+static void open_group(struct mu_agree *agree, const struct mu_agree_event *event,
+                       struct mu_agree_update *update)
+{
+    enum mu_fault fault =
+        mu_agree_open(agree, event->open.group, event->open.spans, event->open.count);
+    if (fault != MU_FAULT_NONE)
+        add_fault(update, fault, MU_SLOT_NONE);
+    else
+        want(mu_agree_find(agree, event->open.group), 1, update);
+}
+
+static void dispatch(struct mu_agree *agree, const struct mu_agree_event *event,
+                     struct mu_agree_update *update)
+{
+    enum mu_fault fault = MU_FAULT_NONE;
+    switch (event->type) {
+    case MU_AGREE_OPEN:
+        open_group(agree, event, update);
+        return;
+    case MU_AGREE_CLOSE:
+        mu_agree_close(agree, event->close.group);
+        return;
+    case MU_AGREE_CALL:
+        fault = call(agree, event, update);
+        if (fault != MU_FAULT_NONE)
+            add_fault(update, fault, MU_SLOT_NONE);
+        return;
+    case MU_AGREE_RECV:
+        fault = receive(agree, event->recv.from, event->recv.message, update);
+        if (fault != MU_FAULT_NONE)
+            add_fault(update, fault, event->recv.from);
+        return;
+    case MU_AGREE_DEAD:
+        if (event->dead.slot >= agree->config.size)
+            add_fault(update, MU_FAULT_SLOT_RANGE, MU_SLOT_NONE);
+        else
+            mu_agree_learn(agree, event->dead.slot, event->dead.incarnation, MU_SLOT_NONE, update);
+        return;
+    case MU_AGREE_RESUME:
+        if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_RESUME) &&
+            !mu_dead_is_out(&agree->dead, event->resume.peer))
+            mu_agree_say_again(agree, event->resume.peer, update);
+        return;
+    case MU_AGREE_LEASE:
+        return;
+    }
+    abort();
+}
+
+void mu_agree_step(struct mu_agree *agree, const struct mu_agree_event *event,
+                   struct mu_agree_update *update)
+{
+    update->count = 0;
+    if (agree->fenced)
+        return;
+    mu_agree_collect(agree);
+    bool was_held = agree->held;
+    agree->held = event->lease_held || mu_agree_is_broken(agree, MU_AGREE_BROKEN_LEASE);
+    agree->crowded = false;
+    dispatch(agree, event, update);
+    mu_agree_learn_decided(agree, update);
+    if (agree->held && !was_held && !agree->fenced) {
+        agree->crowded = true; /* the event itself may have said some of it */
+        mu_agree_say_again(agree, MU_SLOT_NONE, update);
+    }
+    finish(agree, update);
+}

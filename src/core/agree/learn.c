@@ -1,0 +1,203 @@
+#include "core/agree/inside.h"
+
+/* ---- what a death changes ---- */
+
+/* How the dead node stands to this one, in each tree, before it is marked. */
+static void look(struct mu_agree *agree, mu_slot slot)
+{
+    for (uint32_t i = 0; i < agree->config.limits.groups; i++) {
+        struct mu_agree_group *group = &agree->groups[i];
+        group->was_par = group->was_kid = false;
+        if (!group->open || mu_members_position(&group->members, slot) == UINT32_MAX)
+            continue;
+        struct mu_tree tree = mu_agree_tree(agree, group);
+        mu_slot self = agree->config.self, parent = mu_tree_parent(&tree, self);
+        group->was_par = parent == slot;
+        group->was_kid = parent == MU_SLOT_NONE && mu_tree_parent(&tree, slot) == self;
+    }
+}
+
+static void ask_children(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
+                         mu_slot of, struct mu_agree_update *update)
+{
+    struct mu_tree tree = mu_agree_tree(agree, group);
+    struct mu_tree_walk walk;
+    for (mu_slot child = mu_tree_first_child(&tree, of, &walk); child != MU_SLOT_NONE;
+         child = mu_tree_next_child(&tree, &walk))
+        mu_agree_send(agree, group, number, MU_AGREE_ASK, child, update);
+}
+
+/* What this node sent up may be lost with its parent; and a new root cannot know whether the old
+ * one has decided. */
+static void lose_parent(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
+                        struct mu_agree_update *update)
+{
+    struct mu_round *round = mu_agree_round(group, number);
+    struct mu_tree tree = mu_agree_tree(agree, group);
+    mu_slot parent = mu_tree_parent(&tree, agree->config.self);
+    if (parent != MU_SLOT_NONE) {
+        if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_GROWS))
+            mu_agree_add_dead(agree, group, round);
+        mu_agree_send(agree, group, number, MU_AGREE_UP, parent, update);
+        return;
+    }
+    round->status = MU_AGREE_GATHERING; /* nobody's contribution counts as in */
+    ask_children(agree, group, number, agree->config.self, update);
+}
+
+static void mend(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
+                 mu_slot dead, struct mu_agree_update *update)
+{
+    struct mu_round *round = mu_agree_round(group, number);
+    mu_agree_peer_remove(round, dead);
+    if (round->decided && !mu_agree_is_broken(agree, MU_AGREE_BROKEN_AGAIN))
+        return;
+    bool ask = !mu_agree_is_broken(agree, MU_AGREE_BROKEN_ORPHANS);
+    if (round->status == MU_AGREE_WAITING && group->was_par)
+        lose_parent(agree, group, number, update);
+    else if (round->status == MU_AGREE_GATHERING && group->was_kid && ask)
+        ask_children(agree, group, number, dead, update); /* the orphans: now this node's own */
+    mu_agree_complete(agree, group, number, update);
+}
+
+/* Once, however many do not fit. */
+static void say_full(mu_slot by, struct mu_agree_update *update)
+{
+    const struct mu_agree_effect *last =
+        update->count > 0 ? &update->effects[update->count - 1] : NULL;
+    if (last != NULL && last->type == MU_AGREE_FAULT && last->fault == MU_FAULT_DEAD_FULL)
+        return;
+    struct mu_agree_effect *effect = mu_agree_add(update, MU_AGREE_FAULT);
+    effect->fault = MU_FAULT_DEAD_FULL;
+    effect->peer = by;
+}
+
+void mu_agree_learn(struct mu_agree *agree, mu_slot slot, uint32_t incarnation, mu_slot by,
+                    struct mu_agree_update *update)
+{
+    if (agree->fenced || mu_dead_is_out(&agree->dead, slot))
+        return;
+    if (slot == agree->config.self) {
+        agree->fenced = true;
+        update->count = 0;
+        mu_agree_add(update, MU_AGREE_FENCED)->peer = by;
+        return;
+    }
+    if (!mu_dead_fits(&agree->dead, slot)) {
+        say_full(by == agree->config.self ? MU_SLOT_NONE : by, update);
+        return;
+    }
+    if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_PARENT))
+        look(agree, slot);
+    mu_dead_add(&agree->dead, slot, incarnation);
+    if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_PARENT))
+        look(agree, slot);
+    if (by != MU_SLOT_NONE) {
+        agree->crowded = true;
+        mu_agree_add(update, MU_AGREE_DEATH)->peer = slot;
+    }
+    for (uint32_t i = 0; i < agree->config.limits.groups; i++) {
+        struct mu_agree_group *group = &agree->groups[i];
+        if (!group->used)
+            continue;
+        uint64_t last = group->decided + 2; /* as it was: mending may decide */
+        for (uint64_t number = group->decided; number <= last; number++) {
+            if (number == 0)
+                continue;
+            if (group->open)
+                mend(agree, group, number, slot, update);
+            else
+                mu_agree_peer_remove(mu_agree_round(group, number), slot);
+        }
+    }
+}
+
+/* ---- deaths that others tell of ---- */
+
+void mu_agree_learn_decided(struct mu_agree *agree, struct mu_agree_update *update)
+{
+    /* Learning may decide other groups, which may tell of more. */
+    for (bool again = true; again && !agree->fenced;) {
+        again = false;
+        for (uint32_t i = 0; i < agree->config.limits.groups; i++) {
+            struct mu_agree_group *group = &agree->groups[i];
+            if (!group->learns)
+                continue;
+            group->learns = false;
+            again = true;
+            const struct mu_gather *value = &mu_agree_round(group, group->decided)->value;
+            for (uint16_t k = 0; k < value->count; k++)
+                if (value->failed[k].process == MU_FAILED_NODE)
+                    mu_agree_learn(agree, value->failed[k].node, 1, agree->config.self, update);
+        }
+    }
+}
+
+static bool is_told(const struct mu_agree *agree, const struct mu_agree_group *group, mu_slot from,
+                    mu_slot dead)
+{
+    return !mu_agree_is_broken(agree, MU_AGREE_BROKEN_PATH) ||
+           (mu_members_position(&group->members, dead) != UINT32_MAX && dead < from);
+}
+
+bool mu_agree_learn_asked(struct mu_agree *agree, const struct mu_agree_group *group, mu_slot from,
+                          const struct mu_agree_message *ask, struct mu_agree_update *update)
+{
+    for (uint32_t i = 0; i < ask->dead_count && !agree->fenced; i++) {
+        mu_slot slot = ask->dead[i].slot;
+        if (mu_dead_is_out(&agree->dead, slot) || !is_told(agree, group, from, slot))
+            continue;
+        if (slot < 64)
+            agree->told_by_ask |= 1ull << slot;
+        if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_MARK) && slot != agree->config.self)
+            mu_dead_add(&agree->dead, slot, ask->dead[i].incarnation);
+        else
+            mu_agree_learn(agree, slot, ask->dead[i].incarnation, from, update);
+    }
+    return !agree->fenced;
+}
+
+/* ---- what is said again ---- */
+
+static void ask_again(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
+                      mu_slot peer, struct mu_agree_update *update)
+{
+    const struct mu_round *round = mu_agree_round(group, number);
+    struct mu_tree tree = mu_agree_tree(agree, group);
+    struct mu_tree_walk walk;
+    for (mu_slot child = mu_tree_first_child(&tree, agree->config.self, &walk);
+         child != MU_SLOT_NONE; child = mu_tree_next_child(&tree, &walk))
+        if ((peer == MU_SLOT_NONE || peer == child) && !mu_agree_peer_got(round, child))
+            mu_agree_send(agree, group, number, MU_AGREE_ASK, child, update);
+}
+
+static void say_again(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
+                      mu_slot peer, struct mu_agree_update *update)
+{
+    struct mu_round *round = mu_agree_round(group, number);
+    struct mu_tree tree = mu_agree_tree(agree, group);
+    mu_slot parent = mu_tree_parent(&tree, agree->config.self);
+    if (round->decided) {
+        if (peer == MU_SLOT_NONE && !round->told)
+            mu_agree_tell(agree, group, number, update);
+    } else if (round->status == MU_AGREE_WAITING) {
+        if (parent != MU_SLOT_NONE && (peer == MU_SLOT_NONE || peer == parent))
+            mu_agree_send(agree, group, number, MU_AGREE_UP, parent, update);
+    } else if (round->status == MU_AGREE_GATHERING && parent == MU_SLOT_NONE &&
+               agree->dead.count > 0) {
+        ask_again(agree, group, number, peer, update); /* without deaths nothing was asked */
+    }
+}
+
+void mu_agree_say_again(struct mu_agree *agree, mu_slot peer, struct mu_agree_update *update)
+{
+    for (uint32_t i = 0; i < agree->config.limits.groups; i++) {
+        struct mu_agree_group *group = &agree->groups[i];
+        if (!group->open ||
+            (peer != MU_SLOT_NONE && mu_members_position(&group->members, peer) == UINT32_MAX))
+            continue;
+        if (group->decided > 0)
+            say_again(agree, group, group->decided, peer, update);
+        say_again(agree, group, group->decided + 1, peer, update);
+    }
+}

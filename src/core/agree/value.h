@@ -1,0 +1,59 @@
+/* What an agreement is about: the bitwise AND of what was contributed, and who has failed.
+ *
+ * The failed are dead nodes and dead processes of live nodes; a dead node stands for all its
+ * processes.  Each is marked when every contributor so far has acknowledged it.  Values are joined
+ * in any order, and joining one twice changes nothing.
+ *
+ * The list is bounded.  When the failed are more, the lowest stay, and 'more' says that there are
+ * others: the same ones whatever the order of joining.  Such a decision is an error at all; once
+ * its failures are acknowledged they take no room any more, and the next agreement tells of the
+ * next ones.  So nothing is silently lost, however many fail. */
+#ifndef MU_CORE_AGREE_VALUE_H
+#define MU_CORE_AGREE_VALUE_H
+
+#include "core/base/types.h"
+
+#define MU_FAILED_NODE UINT32_MAX /* in place of a process: the node itself */
+
+struct mu_failed {
+    uint32_t node : 31;
+    uint32_t acked : 1; /* by every contributor */
+    uint32_t process;   /* by the driver's numbers; MU_FAILED_NODE */
+};
+
+struct mu_agree_value {
+    uint64_t bits;
+    const struct mu_failed *failed; /* by node, then process, none twice */
+    uint32_t failed_count;
+    bool more;   /* not all of the failed are listed */
+    bool silent; /* no contributor has a say in what is acknowledged: all is, as far as they go */
+};
+
+/* A value that is being gathered, in memory of its own. */
+struct mu_gather {
+    uint64_t bits;
+    struct mu_failed *failed;
+    uint16_t count;
+    uint16_t capacity;
+    bool more;
+    bool any; /* somebody with a say has contributed */
+};
+
+void mu_gather_clear(struct mu_gather *gather);
+void mu_gather_join(struct mu_gather *gather, const struct mu_agree_value *value);
+void mu_gather_set(struct mu_gather *gather, const struct mu_agree_value *value);
+
+/* Adds one that failed, which no contributor has acknowledged; one that is there already stays as
+ * it is. */
+void mu_gather_add_failed(struct mu_gather *gather, mu_slot node);
+
+/* How it looks to others; points into the gather. */
+struct mu_agree_value mu_gather_value(const struct mu_gather *gather);
+
+/* Is one of the failed not acknowledged by all? */
+bool mu_agree_value_error(const struct mu_agree_value *value);
+
+/* NULL, or the rule that the list of the failed breaks. */
+const char *mu_agree_value_check(const struct mu_agree_value *value, uint32_t size);
+
+#endif

@@ -1,0 +1,52 @@
+/* What a node is told once, before it starts. */
+#ifndef MU_CORE_BASE_CONFIG_H
+#define MU_CORE_BASE_CONFIG_H
+
+#include "core/base/types.h"
+
+/* Capacities.  Memory is taken once for all of them; running over one is a named fault. */
+struct mu_limits {
+    uint32_t links;         /* graph edges, and those that others open to here */
+    uint32_t dead;          /* dead nodes; as many notices of deaths are held besides the others */
+    uint32_t seen;          /* ranges of known notices: streams that are not over, and their gaps */
+    uint16_t notices;       /* other notices held; with 'dead' below MU_BODY_NONE */
+    uint16_t payload_bytes; /* the longest payload */
+    uint16_t window;        /* frames on one link that are not acknowledged yet */
+};
+
+/* Rules that a test breaks on purpose, to see that a checker notices.  Zero in every daemon. */
+enum mu_broken_rule {
+    MU_BROKEN_NO_REDUNDANT = 1u << 0,  /* redundant edges are never served */
+    MU_BROKEN_NO_DUP_CHECK = 1u << 1,  /* every copy counts as news, once per edge it comes by */
+    MU_BROKEN_NO_REPLACE = 1u << 2,    /* a dead neighbour's edge leads nowhere */
+    MU_BROKEN_NO_RESEND = 1u << 3,     /* a replacement gets only what comes later */
+    MU_BROKEN_LINK_FORGETS = 1u << 4,  /* a reconnect starts the link from nothing */
+    MU_BROKEN_FENCE_RELAYED = 1u << 5, /* a notice is dropped because its root is dead */
+    MU_BROKEN_NO_SEEN = 1u << 6,       /* what is not held any more counts as news again */
+    MU_BROKEN_FORGET_EARLY = 1u << 7,  /* a notice is dropped before every edge has carried it */
+    MU_BROKEN_RESUME_ALL = 1u << 8,    /* a reconnect sends again what the other side has */
+    MU_BROKEN_NO_FENCE = 1u << 9,      /* the link to a dead node stays open */
+    MU_BROKEN_SEND_AGAIN = 1u << 10,   /* an edge that is done is served again */
+    MU_BROKEN_CHAIN = 1u << 11,        /* the tree is a chain from slot to slot */
+};
+
+struct mu_config {
+    uint32_t size;              /* nodes of the machine, dead or alive */
+    mu_slot self;               /* this one */
+    uint32_t incarnation;       /* the view that admitted it; 1 for those who started together */
+    uint64_t redundant_wait_ns; /* redundant edges wait this long for the neighbour's own copy */
+    uint64_t ack_delay_ns;      /* an acknowledgement waits this long for a frame to ride on */
+    uint64_t retain_ns;         /* a notice is kept this long, for neighbours that die meanwhile:
+                                   longer than detecting and spreading a death takes.  Deaths of
+                                   nodes are kept for good */
+    struct mu_limits limits;
+    uint32_t broken_rules; /* enum mu_broken_rule */
+};
+
+/* Defaults for a machine of 'size' nodes, with room for a daemon's work. */
+void mu_config_default(struct mu_config *config, uint32_t size, mu_slot self);
+
+/* NULL, or the rule that the configuration breaks. */
+const char *mu_config_error(const struct mu_config *config);
+
+#endif

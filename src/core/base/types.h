@@ -1,0 +1,47 @@
+/* Words that every part of the core shares. */
+#ifndef MU_CORE_BASE_TYPES_H
+#define MU_CORE_BASE_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A node's place in graph, ring and tree: 0 .. size-1.  It never changes while the node lives. */
+typedef uint32_t mu_slot;
+
+#define MU_SLOT_NONE UINT32_MAX
+
+/* The largest machine: slots are 32 bits, and a set of graph edges must fit one 64-bit word. */
+#define MU_SIZE_MAX (1u << 24)
+
+#define MU_NEVER UINT64_MAX
+
+/* What can go wrong inside the core.  A fault is reported by the step that met it and is never
+ * silent; the driver decides whether the node can go on. */
+enum mu_fault {
+    MU_FAULT_NONE = 0,
+    MU_FAULT_NOTICES_FULL,   /* more notices are held than the configuration allows */
+    MU_FAULT_SEEN_FULL,      /* more ranges of known notices than the configuration allows */
+    MU_FAULT_DEAD_FULL,      /* more dead nodes than the configuration allows */
+    MU_FAULT_LINKS_FULL,     /* more links than the configuration allows */
+    MU_FAULT_PAYLOAD_LENGTH, /* a payload is longer than the configuration allows */
+    MU_FAULT_SLOT_RANGE,     /* a slot is not below the machine's size */
+    MU_FAULT_LINK_GAP,       /* a frame skipped a sequence number */
+    MU_FAULT_LINK_ACK,       /* a peer acknowledged what was never sent */
+    MU_FAULT_LINK_RESUME,    /* a peer asked to resume from what was never sent or is forgotten */
+    MU_FAULT_AGREE_GROUPS,   /* more groups than the configuration allows */
+    MU_FAULT_AGREE_RUNS,     /* no room to lay a group's tree anew */
+    MU_FAULT_AGREE_PEERS,    /* more peers contribute to one agreement than there can be children */
+    MU_FAULT_AGREE_MEMBERS,  /* the description of a group breaks a rule, or is of another group */
+    MU_FAULT_AGREE_CALL,     /* a call before the group is open, or before the last decision */
+    MU_FAULT_AGREE_MEMBER,   /* a message of one that is no member */
+    MU_FAULT_AGREE_ROUND,    /* a message of an agreement that cannot have begun */
+    MU_FAULT_AGREE_VALUE,    /* a list of the failed or the dead is out of order or range */
+};
+
+const char *mu_fault_name(enum mu_fault fault);
+
+/* A sentence with the rule that was broken, for logs. */
+const char *mu_fault_text(enum mu_fault fault);
+
+#endif

@@ -1,0 +1,49 @@
+/* A fingerprint of a detector's state, for the explorer. */
+#include "core/ring/inside.h"
+
+#include <string.h>
+
+/* Parts consist of whole words without holes that a copy could fill, and what is not in use is
+ * zero. */
+_Static_assert(sizeof(struct mu_watch) == 136 && sizeof(struct mu_watcher) == 64 &&
+                   sizeof(struct mu_part) == 40 && sizeof(struct mu_taken) == 72,
+               "a part has changed: does it have holes?");
+
+static void add_words(struct mu_fingerprint *print, const void *part, size_t bytes)
+{
+    const uint8_t *at = part;
+    for (size_t i = 0; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, at + i, sizeof word);
+        mu_fingerprint_add(print, word);
+    }
+}
+
+static void print_mend(const struct mu_mend *mend, struct mu_fingerprint *print)
+{
+    mu_fingerprint_add(print, (uint64_t)mend->spans << 32 | mend->batches);
+    mu_fingerprint_add(print, mend->swept);
+    mu_fingerprint_add(print, mend->batch_ns);
+    for (uint32_t i = 0; i < mend->spans; i++) {
+        mu_fingerprint_add(print, mend->reach[i]);
+        mu_fingerprint_add(print, mend->probed_ns[i]);
+    }
+}
+
+void mu_detect_fingerprint(const struct mu_detect *detect, struct mu_fingerprint *print)
+{
+    add_words(print, detect, offsetof(struct mu_detect, nearest));
+    mu_fingerprint_add(print, detect->nearest);
+    mu_fingerprint_add(print, (uint64_t)detect->started << 2 | (uint64_t)detect->fenced << 1 |
+                                  (uint64_t)detect->lease_held |
+                                  (uint64_t)detect->alone_declares << 8);
+    add_words(print, detect->ring, sizeof detect->ring);
+    add_words(print, detect->watchers, sizeof detect->watchers);
+    add_words(print, &detect->ask, sizeof detect->ask);
+    print_mend(&detect->mend, print);
+    add_words(print, &detect->part, sizeof detect->part);
+    add_words(print, detect->taken, sizeof detect->taken);
+    for (uint32_t i = 0; i < detect->dead.count; i++)
+        mu_fingerprint_add(print, (uint64_t)detect->dead.entries[i].slot << 32 |
+                                      detect->dead.entries[i].incarnation);
+}

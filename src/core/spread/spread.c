@@ -1,0 +1,547 @@
+#include "core/spread/spread.h"
+
+#include "core/spread/adopt.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- small tools ---- */
+
+static bool is_broken(const struct mu_spread *spread, enum mu_broken_rule rule)
+{
+    return (spread->broken_rules & rule) != 0;
+}
+
+static uint64_t bit(uint32_t edge)
+{
+    return 1ull << edge;
+}
+
+static bool leads_onward(uint32_t edge)
+{
+    return edge % 2 == 0;
+}
+
+static void queue_add(struct mu_spread *spread, struct mu_queue *queue, mu_body body)
+{
+    spread->held[body].next = MU_BODY_NONE;
+    if (queue->first == MU_BODY_NONE)
+        queue->first = body;
+    else
+        spread->held[queue->last].next = body;
+    queue->last = body;
+}
+
+static mu_body queue_take(struct mu_spread *spread, struct mu_queue *queue)
+{
+    mu_body body = queue->first;
+    assert(body != MU_BODY_NONE);
+    queue->first = spread->held[body].next;
+    if (queue->first == MU_BODY_NONE)
+        queue->last = MU_BODY_NONE;
+    return body;
+}
+
+/* Index in 'order' of the first held notice that is not before 'id'. */
+static uint16_t place_of(const struct mu_spread *spread, const struct mu_notice_id *id)
+{
+    uint16_t low = 0, high = spread->count;
+    while (low < high) {
+        uint16_t middle = (uint16_t)(low + (high - low) / 2);
+        if (mu_notice_compare(&spread->held[spread->order[middle]].id, id) < 0)
+            low = (uint16_t)(middle + 1);
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static mu_body find(const struct mu_spread *spread, const struct mu_notice_id *id)
+{
+    uint16_t at = place_of(spread, id);
+    if (at == spread->count || mu_notice_compare(&spread->held[spread->order[at]].id, id) != 0)
+        return MU_BODY_NONE;
+    return spread->order[at];
+}
+
+/* ---- start ---- */
+
+void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
+                    const struct mu_config *config, struct mu_links *links,
+                    const struct mu_dead *dead)
+{
+    uint16_t capacity = (uint16_t)(config->limits.notices + config->limits.dead);
+    uint32_t edge_count = mu_graph_edges(config->size);
+    mu_body *order = mu_arena_array(arena, capacity, sizeof *order);
+    struct mu_edge *edges = mu_arena_array(arena, edge_count, sizeof *edges);
+    struct mu_held *held = mu_arena_array_line(arena, capacity, sizeof *held);
+    /* At least one byte: without payloads there is still a place for none. */
+    uint8_t *payloads = mu_arena_array(arena, capacity, config->limits.payload_bytes + 1u);
+    if (held == NULL)
+        return; /* only measuring */
+    *spread = (struct mu_spread){
+        .self = config->self,
+        .size = config->size,
+        .edge_count = (uint16_t)edge_count,
+        .broken_rules = (uint16_t)config->broken_rules,
+        .redundant_wait_ns = config->redundant_wait_ns,
+        .retain_ns = config->retain_ns,
+        .payload_bytes = config->limits.payload_bytes,
+        .capacity = config->limits.notices,
+        .await_onward = {MU_BODY_NONE, MU_BODY_NONE},
+        .await_back = {MU_BODY_NONE, MU_BODY_NONE},
+        .retained = {MU_BODY_NONE, MU_BODY_NONE},
+        .edges = edges,
+        .held = held,
+        .order = order,
+        .payloads = payloads,
+        .links = links,
+        .dead = dead,
+    };
+    for (uint16_t i = 0; i < capacity; i++)
+        held[i].next = (uint16_t)(i + 1 == capacity ? MU_BODY_NONE : i + 1);
+}
+
+/* ---- edges ---- */
+
+/* Where an edge leads when the dead are stepped over; MU_SLOT_NONE when that is here. */
+static mu_slot occupant(const struct mu_spread *spread, uint32_t edge)
+{
+    mu_slot target = mu_graph_target(spread->size, spread->self, edge);
+    if (is_broken(spread, MU_BROKEN_NO_REPLACE))
+        return mu_dead_is_out(spread->dead, target) ? MU_SLOT_NONE : target;
+    return mu_dead_next_live(spread->dead, target, !leads_onward(edge), spread->self);
+}
+
+static uint32_t edge_with(const struct mu_edge *edges, uint32_t count, mu_slot slot)
+{
+    uint32_t edge = 0;
+    while (edge < count && edges[edge].slot != slot)
+        edge++;
+    return edge;
+}
+
+static bool lower_edge_leads_to(const struct mu_spread *spread, uint32_t edge, mu_slot slot)
+{
+    if (spread->dead->count == 0) /* by nature: no need to look */
+        return mu_graph_edge_to(spread->size, spread->self, slot) < edge;
+    return edge_with(spread->edges, edge, slot) < edge;
+}
+
+/* Finds where each edge leads now, and the link along it.  With links_up it is connected. */
+static enum mu_fault lay_edges(struct mu_spread *spread, bool links_up, struct mu_update *update)
+{
+    enum mu_fault fault = MU_FAULT_NONE;
+    bool is_first = spread->links->count == 0; /* nothing to look for */
+    for (uint32_t e = 0; e < spread->edge_count; e++) {
+        struct mu_edge *edge = &spread->edges[e];
+        mu_slot slot = occupant(spread, e);
+        edge->slot = lower_edge_leads_to(spread, e, slot) ? MU_SLOT_NONE : slot;
+        if (edge->slot == MU_SLOT_NONE)
+            continue;
+        struct mu_link *link =
+            is_first ? mu_links_add(spread->links, slot) : mu_links_get(spread->links, slot);
+        if (link == NULL) {
+            edge->slot = MU_SLOT_NONE; /* leads nowhere until the next mending finds room */
+            fault = MU_FAULT_LINKS_FULL;
+            continue;
+        }
+        edge->link = (uint16_t)(link - spread->links->at);
+        if (links_up)
+            mu_link_up(link, 1);
+        if (!link->up && !link->asked) {
+            link->asked = true;
+            mu_update_add(update, MU_DO_OPEN)->peer = slot;
+        }
+    }
+    return fault;
+}
+
+enum mu_fault mu_spread_start(struct mu_spread *spread, bool links_up, struct mu_update *update)
+{
+    return lay_edges(spread, links_up, update);
+}
+
+enum mu_fault mu_spread_mend(struct mu_spread *spread, uint64_t *fresh, struct mu_update *update)
+{
+    struct mu_edge before[MU_GRAPH_EDGES_MAX];
+    memcpy(before, spread->edges, spread->edge_count * sizeof before[0]);
+    enum mu_fault fault = lay_edges(spread, false, update);
+    *fresh = 0;
+    /* A neighbour may be reached over another edge than before: what it has goes along. */
+    uint32_t from[MU_GRAPH_EDGES_MAX];
+    bool moved = false;
+    for (uint32_t e = 0; e < spread->edge_count; e++) {
+        mu_slot slot = spread->edges[e].slot;
+        from[e] =
+            slot == MU_SLOT_NONE ? spread->edge_count : edge_with(before, spread->edge_count, slot);
+        if (slot != MU_SLOT_NONE && from[e] == spread->edge_count)
+            *fresh |= bit(e);
+        moved = moved || slot != before[e].slot;
+    }
+    if (!moved)
+        return fault;
+    for (uint16_t i = 0; i < spread->count; i++) {
+        struct mu_held *held = &spread->held[spread->order[i]];
+        uint64_t done = 0;
+        for (uint32_t e = 0; e < spread->edge_count; e++)
+            if (from[e] < spread->edge_count && (held->done & bit(from[e])) != 0)
+                done |= bit(e);
+        held->done = done;
+    }
+    return fault;
+}
+
+uint32_t mu_spread_edge_of(const struct mu_spread *spread, mu_slot slot)
+{
+    /* Almost always the edge that leads there by nature. */
+    uint32_t edge = mu_graph_edge_to(spread->size, spread->self, slot);
+    if (edge < spread->edge_count && spread->edges[edge].slot == slot)
+        return edge;
+    return edge_with(spread->edges, spread->edge_count, slot);
+}
+
+/* ---- sending ---- */
+
+void mu_spread_emit(struct mu_spread *spread, struct mu_link *link, uint16_t i, uint64_t now_ns,
+                    struct mu_update *update)
+{
+    mu_body body = mu_link_pending_at(spread->links, link, i);
+    const struct mu_held *held = &spread->held[body];
+    struct mu_effect *effect = mu_update_add(update, MU_DO_SEND);
+    effect->peer = link->peer;
+    effect->frame.type = MU_FRAME_NOTICE;
+    effect->frame.notice = (struct mu_notice){
+        .id = held->id,
+        .root = held->root,
+        .hops = (uint16_t)(held->hops + 1),
+        .length = held->length,
+        .age_ns = held->age_ns + (now_ns - held->heard_ns),
+        .payload = &spread->payloads[(size_t)body * spread->payload_bytes],
+    };
+    mu_link_stamp(link, i, &effect->frame);
+}
+
+static void send_on(struct mu_spread *spread, mu_body body, uint32_t edge, uint64_t now_ns,
+                    struct mu_update *update)
+{
+    struct mu_link *link = &spread->links->at[spread->edges[edge].link];
+    if (!mu_link_has_room(spread->links, link)) {
+        link->starved = true; /* mu_spread_on_room() comes back to it */
+        return;
+    }
+    spread->held[body].done |= bit(edge);
+    if (mu_link_push(spread->links, link, body))
+        mu_spread_emit(spread, link, (uint16_t)(link->pending - 1), now_ns, update);
+}
+
+/* Children in the notice's tree hear it at once.  So do orphans, from a few: their own parent is
+ * dead. */
+static bool is_urgent(const struct mu_spread *spread, const struct mu_held *held, mu_slot slot)
+{
+    if (is_broken(spread, MU_BROKEN_CHAIN))
+        return slot == spread->edges[0].slot;
+    mu_slot parent = mu_graph_parent(spread->size, held->root, slot);
+    return parent == spread->self ||
+           (parent != MU_SLOT_NONE && mu_dead_is_out(spread->dead, parent) &&
+            mu_adopts(spread->dead, held->root, spread->self, slot));
+}
+
+enum wave { WAVE_URGENT, WAVE_ONWARD, WAVE_ALL };
+
+static void serve_edge(struct mu_spread *spread, mu_body body, uint32_t e, enum wave wave,
+                       uint64_t now_ns, struct mu_update *update)
+{
+    const struct mu_held *held = &spread->held[body];
+    mu_slot slot = spread->edges[e].slot;
+    bool done = (held->done & bit(e)) != 0 && !is_broken(spread, MU_BROKEN_SEND_AGAIN);
+    if (slot == MU_SLOT_NONE || done)
+        return;
+    if (wave == WAVE_ALL || (wave == WAVE_ONWARD && leads_onward(e)) ||
+        is_urgent(spread, held, slot))
+        send_on(spread, body, e, now_ns, update);
+}
+
+static void serve(struct mu_spread *spread, mu_body body, enum wave wave, uint64_t now_ns,
+                  struct mu_update *update)
+{
+    for (uint32_t e = 0; e < spread->edge_count; e++)
+        serve_edge(spread, body, e, wave, now_ns, update);
+}
+
+/* Which edges a notice in this phase may use. */
+static enum wave wave_of(const struct mu_held *held)
+{
+    switch ((enum mu_held_phase)held->phase) {
+    case MU_HELD_AWAIT_ONWARD:
+        return WAVE_URGENT;
+    case MU_HELD_AWAIT_BACK:
+        return WAVE_ONWARD;
+    case MU_HELD_SPREAD:
+        return WAVE_ALL;
+    case MU_HELD_FREE:
+        break;
+    }
+    assert(!"a free notice is never served");
+    return WAVE_URGENT;
+}
+
+static void serve_all_on(struct mu_spread *spread, uint32_t edge, uint64_t now_ns,
+                         struct mu_update *update)
+{
+    for (uint16_t i = 0; i < spread->count; i++) {
+        mu_body body = spread->order[i];
+        serve_edge(spread, body, edge, wave_of(&spread->held[body]), now_ns, update);
+    }
+}
+
+static void serve_queue(struct mu_spread *spread, const struct mu_queue *queue, uint64_t now_ns,
+                        struct mu_update *update)
+{
+    for (mu_body body = queue->first; body != MU_BODY_NONE; body = spread->held[body].next)
+        serve(spread, body, wave_of(&spread->held[body]), now_ns, update);
+}
+
+/* ---- learning ---- */
+
+bool mu_spread_has_room(const struct mu_spread *spread)
+{
+    return spread->count - spread->deaths < spread->capacity;
+}
+
+static mu_body hold(struct mu_spread *spread, const struct mu_notice *notice, uint64_t now_ns)
+{
+    mu_body body = spread->free;
+    assert(body != MU_BODY_NONE);
+    struct mu_held *held = &spread->held[body];
+    spread->free = held->next;
+    *held = (struct mu_held){
+        .id = notice->id,
+        .age_ns = notice->age_ns,
+        .heard_ns = now_ns,
+        .root = notice->root,
+        .hops = notice->hops,
+        .length = notice->length,
+        .next = MU_BODY_NONE,
+        .phase = MU_HELD_AWAIT_ONWARD,
+    };
+    if (notice->length > 0)
+        memcpy(&spread->payloads[(size_t)body * spread->payload_bytes], notice->payload,
+               notice->length);
+    uint16_t at = place_of(spread, &notice->id);
+    memmove(&spread->order[at + 1], &spread->order[at],
+            (size_t)(spread->count - at) * sizeof spread->order[0]);
+    spread->order[at] = body;
+    spread->count++;
+    spread->deaths += notice->id.kind == MU_NOTICE_NODE_DEAD;
+    return body;
+}
+
+static void mark_done(struct mu_spread *spread, mu_body body, mu_slot neighbour)
+{
+    uint32_t edge = mu_spread_edge_of(spread, neighbour);
+    if (edge < spread->edge_count)
+        spread->held[body].done |= bit(edge);
+}
+
+static bool all_edges_done(const struct mu_spread *spread, const struct mu_held *held)
+{
+    for (uint32_t e = 0; e < spread->edge_count; e++)
+        if (spread->edges[e].slot != MU_SLOT_NONE && (held->done & bit(e)) == 0)
+            return false;
+    return true;
+}
+
+static void enter_spread(struct mu_spread *spread, mu_body body)
+{
+    struct mu_held *held = &spread->held[body];
+    held->phase = MU_HELD_SPREAD;
+    /* Deaths of nodes stay: they are what a later neighbour needs to mend its own edges. */
+    if (held->id.kind != MU_NOTICE_NODE_DEAD && spread->retain_ns != MU_NEVER)
+        queue_add(spread, &spread->retained, body);
+}
+
+void mu_spread_learn(struct mu_spread *spread, const struct mu_notice *notice, mu_slot from,
+                     uint64_t now_ns, struct mu_update *update)
+{
+    assert(notice->length <= spread->payload_bytes);
+    mu_body body = hold(spread, notice, now_ns);
+    struct mu_held *held = &spread->held[body];
+    if (from != MU_SLOT_NONE)
+        mark_done(spread, body, from);
+    serve(spread, body, WAVE_URGENT, now_ns, update);
+
+    struct mu_effect *deliver = mu_update_add(update, MU_DO_DELIVER);
+    deliver->notice = *notice;
+    deliver->notice.payload = &spread->payloads[(size_t)body * spread->payload_bytes];
+
+    if (is_broken(spread, MU_BROKEN_NO_REDUNDANT) || all_edges_done(spread, held))
+        enter_spread(spread, body);
+    else
+        queue_add(spread, &spread->await_onward, body);
+}
+
+bool mu_spread_heard_again(struct mu_spread *spread, const struct mu_notice_id *id, mu_slot from)
+{
+    mu_body body = find(spread, id);
+    if (body == MU_BODY_NONE)
+        return false;
+    spread->duplicates++;
+    if (from != MU_SLOT_NONE)
+        mark_done(spread, body, from);
+    return true;
+}
+
+void mu_spread_resend(struct mu_spread *spread, uint64_t fresh, uint64_t now_ns,
+                      struct mu_update *update)
+{
+    if (is_broken(spread, MU_BROKEN_NO_RESEND))
+        return;
+    for (uint32_t e = 0; e < spread->edge_count; e++)
+        if ((fresh & bit(e)) != 0)
+            serve_all_on(spread, e, now_ns, update);
+    /* Some neighbours may have become orphans in the tree of a notice that is still on its way. */
+    serve_queue(spread, &spread->await_onward, now_ns, update);
+    serve_queue(spread, &spread->await_back, now_ns, update);
+}
+
+void mu_spread_on_room(struct mu_spread *spread, struct mu_link *link, uint64_t now_ns,
+                       struct mu_update *update)
+{
+    if (!link->starved)
+        return;
+    link->starved = false;
+    uint32_t edge = mu_spread_edge_of(spread, link->peer);
+    if (edge < spread->edge_count)
+        serve_all_on(spread, edge, now_ns, update);
+}
+
+/* ---- deadlines ---- */
+
+static uint64_t due_ns(const struct mu_spread *spread, const struct mu_queue *queue,
+                       uint64_t wait_ns)
+{
+    if (queue->first == MU_BODY_NONE)
+        return MU_NEVER;
+    return spread->held[queue->first].heard_ns + wait_ns;
+}
+
+/* Onward edges go after half the wait, edges back after the whole: of two neighbours that heard at
+ * about the same time one sends and the other one saves its copy.
+ *
+ * Both go at moments that are half a wait apart, so that notices of many failures go together; each
+ * node has its own such moments, else nodes that share cores would all send at once. */
+static uint64_t shared_due_ns(const struct mu_spread *spread, const struct mu_queue *queue,
+                              uint64_t wait_ns)
+{
+    uint64_t at_ns = due_ns(spread, queue, wait_ns);
+    uint64_t apart_ns = spread->redundant_wait_ns / 2;
+    if (at_ns == MU_NEVER || apart_ns == 0)
+        return at_ns;
+    uint64_t own_ns = apart_ns / spread->size * spread->self +
+                      apart_ns % spread->size * spread->self / spread->size;
+    uint64_t past_ns = (at_ns % apart_ns + own_ns) % apart_ns;
+    return past_ns == 0 ? at_ns : at_ns + (apart_ns - past_ns);
+}
+
+uint64_t mu_spread_onward_due_ns(const struct mu_spread *spread)
+{
+    return shared_due_ns(spread, &spread->await_onward, spread->redundant_wait_ns / 2);
+}
+
+uint64_t mu_spread_back_due_ns(const struct mu_spread *spread)
+{
+    return shared_due_ns(spread, &spread->await_back, spread->redundant_wait_ns);
+}
+
+uint64_t mu_spread_retain_due_ns(const struct mu_spread *spread)
+{
+    return due_ns(spread, &spread->retained, spread->retain_ns);
+}
+
+void mu_spread_on_onward(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update)
+{
+    if (mu_spread_onward_due_ns(spread) > now_ns)
+        return; /* the timer was late for a deadline that is gone */
+    mu_body body = queue_take(spread, &spread->await_onward);
+    serve(spread, body, WAVE_ONWARD, now_ns, update);
+    if (all_edges_done(spread, &spread->held[body])) {
+        enter_spread(spread, body);
+        return;
+    }
+    spread->held[body].phase = MU_HELD_AWAIT_BACK;
+    queue_add(spread, &spread->await_back, body);
+}
+
+void mu_spread_on_back(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update)
+{
+    if (mu_spread_back_due_ns(spread) > now_ns)
+        return;
+    mu_body body = queue_take(spread, &spread->await_back);
+    serve(spread, body, WAVE_ALL, now_ns, update);
+    enter_spread(spread, body);
+}
+
+/* ---- forgetting ---- */
+
+static void forget(struct mu_spread *spread, mu_body body)
+{
+    struct mu_held *held = &spread->held[body];
+    uint16_t at = place_of(spread, &held->id);
+    assert(spread->order[at] == body);
+    spread->count--;
+    memmove(&spread->order[at], &spread->order[at + 1],
+            (size_t)(spread->count - at) * sizeof spread->order[0]);
+    memset(held, 0, sizeof *held);
+    held->next = spread->free;
+    spread->free = body;
+}
+
+void mu_spread_on_retain(struct mu_spread *spread, uint64_t now_ns)
+{
+    if (mu_spread_retain_due_ns(spread) > now_ns)
+        return;
+    mu_body body = queue_take(spread, &spread->retained);
+    struct mu_held *held = &spread->held[body];
+    bool served = all_edges_done(spread, held) || is_broken(spread, MU_BROKEN_FORGET_EARLY);
+    if (served && !mu_links_carry(spread->links, body)) {
+        forget(spread, body);
+        return;
+    }
+    /* Somebody has not acknowledged it: keep it for one more term. */
+    held->age_ns += now_ns - held->heard_ns;
+    held->heard_ns = now_ns;
+    queue_add(spread, &spread->retained, body);
+}
+
+/* ---- fingerprint ---- */
+
+static void print_held(const struct mu_held *held, struct mu_fingerprint *print)
+{
+    mu_fingerprint_add(print, held->id.kind);
+    mu_fingerprint_add(print, held->id.stream);
+    mu_fingerprint_add(print, held->id.index);
+    mu_fingerprint_add(print, held->root);
+    mu_fingerprint_add(print, held->done);
+    mu_fingerprint_add(print, held->phase);
+}
+
+static void print_queue(const struct mu_spread *spread, const struct mu_queue *queue,
+                        struct mu_fingerprint *print)
+{
+    for (mu_body body = queue->first; body != MU_BODY_NONE; body = spread->held[body].next)
+        print_held(&spread->held[body], print);
+    mu_fingerprint_add(print, MU_BODY_NONE);
+}
+
+/* Hops, ages and counters of duplicates are left out: nothing is decided by them.  So are the
+ * edges, which follow from the dead. */
+void mu_spread_fingerprint(const struct mu_spread *spread, struct mu_fingerprint *print)
+{
+    for (uint16_t i = 0; i < spread->count; i++)
+        print_held(&spread->held[spread->order[i]], print);
+    mu_fingerprint_add(print, spread->count);
+    print_queue(spread, &spread->await_onward, print);
+    print_queue(spread, &spread->await_back, print);
+    print_queue(spread, &spread->retained, print);
+}

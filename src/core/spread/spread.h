@@ -1,0 +1,120 @@
+/* Reliable broadcast along the binomial graph: docs/spec/spread.md.
+ *
+ * After Zhong, Bouteiller, Luo, Bosilca, "Runtime level failure detection and propagation in HPC
+ * systems" (EuroMPI 2019), section 4.6.  Deviations: the tree is half as high (core/base/graph.h);
+ * redundant edges wait and are mostly saved; dead neighbours are replaced, so that any number of
+ * failures leaves log2 N hops; notices not yet stable go to the replacement. */
+#ifndef MU_CORE_SPREAD_SPREAD_H
+#define MU_CORE_SPREAD_SPREAD_H
+
+#include "core/base/arena.h"
+#include "core/base/config.h"
+#include "core/base/dead.h"
+#include "core/base/event.h"
+#include "core/base/fingerprint.h"
+#include "core/base/graph.h"
+#include "core/link/link.h"
+
+enum mu_held_phase {
+    MU_HELD_FREE = 0,
+    MU_HELD_AWAIT_ONWARD, /* the tree is served; edges onward are due after half the wait */
+    MU_HELD_AWAIT_BACK,   /* edges onward are served; edges back are due after the whole wait */
+    MU_HELD_SPREAD,       /* every edge is served */
+};
+
+/* A notice that neighbours may still need. */
+struct mu_held {
+    struct mu_notice_id id;
+    uint64_t age_ns; /* when it was heard */
+    uint64_t heard_ns;
+    uint64_t done; /* bit e: it went out or came in over edge e */
+    mu_slot root;
+    uint16_t hops;
+    uint16_t length;
+    mu_body next;  /* in the queue of its phase, or in the list of free entries */
+    uint8_t phase; /* enum mu_held_phase */
+};
+
+/* Where an edge leads now. */
+struct mu_edge {
+    mu_slot slot;  /* MU_SLOT_NONE: nobody lives there, or a lower edge leads to the same */
+    uint16_t link; /* index in links */
+};
+
+struct mu_queue {
+    mu_body first, last;
+};
+
+struct mu_spread {
+    mu_slot self;
+    uint32_t size;
+    uint16_t edge_count;
+    uint16_t broken_rules;
+    uint32_t duplicates; /* copies that came in after the first, modulo 2^32 */
+    struct mu_edge *edges;
+    struct mu_held *held;
+    mu_body *order;    /* held notices by identity */
+    uint16_t count;    /* entries of 'order' */
+    uint16_t deaths;   /* of these, deaths of nodes: they have room of their own */
+    uint16_t capacity; /* for the others */
+    uint16_t payload_bytes;
+    mu_body free;
+    struct mu_queue await_onward, await_back, retained;
+    uint64_t redundant_wait_ns;
+    uint64_t retain_ns;
+    uint8_t *payloads;
+    struct mu_links *links;
+    const struct mu_dead *dead;
+};
+
+/* 'links' and 'dead' are read and, links, sent on; they outlive the spread. */
+void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
+                    const struct mu_config *config, struct mu_links *links,
+                    const struct mu_dead *dead);
+
+/* Opens a link along every edge.  With links_up they are taken to be connected. */
+enum mu_fault mu_spread_start(struct mu_spread *spread, bool links_up, struct mu_update *update);
+
+/* Room for one more notice that is not the death of a node? */
+bool mu_spread_has_room(const struct mu_spread *spread);
+
+/* News: forwards it to tree children and orphans, delivers it, and plans the redundant edges.
+ * 'from' is the neighbour it came from, MU_SLOT_NONE when it was seen here. */
+void mu_spread_learn(struct mu_spread *spread, const struct mu_notice *notice, mu_slot from,
+                     uint64_t now_ns, struct mu_update *update);
+
+/* Is it held?  Then this is one more copy, and the neighbour it came from need not be told. */
+bool mu_spread_heard_again(struct mu_spread *spread, const struct mu_notice_id *id, mu_slot from);
+
+/* The dead have changed: every edge leads to the next live slot.  Nothing is sent yet; *fresh gets
+ * a bit for each edge that leads to somebody new. */
+enum mu_fault mu_spread_mend(struct mu_spread *spread, uint64_t *fresh, struct mu_update *update);
+
+/* Sends over fresh edges what they have not carried yet. */
+void mu_spread_resend(struct mu_spread *spread, uint64_t fresh, uint64_t now_ns,
+                      struct mu_update *update);
+
+/* A deadline has passed; one notice is handled. */
+void mu_spread_on_onward(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update);
+void mu_spread_on_back(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update);
+void mu_spread_on_retain(struct mu_spread *spread, uint64_t now_ns);
+
+/* When these deadlines are; MU_NEVER: none. */
+uint64_t mu_spread_onward_due_ns(const struct mu_spread *spread);
+uint64_t mu_spread_back_due_ns(const struct mu_spread *spread);
+uint64_t mu_spread_retain_due_ns(const struct mu_spread *spread);
+
+/* A link has room again. */
+void mu_spread_on_room(struct mu_spread *spread, struct mu_link *link, uint64_t now_ns,
+                       struct mu_update *update);
+
+/* Sends the i-th pending frame of a link. */
+void mu_spread_emit(struct mu_spread *spread, struct mu_link *link, uint16_t i, uint64_t now_ns,
+                    struct mu_update *update);
+
+/* The edge that leads to this slot now, or edge_count. */
+uint32_t mu_spread_edge_of(const struct mu_spread *spread, mu_slot slot);
+
+void mu_spread_fingerprint(const struct mu_spread *spread, struct mu_fingerprint *print);
+
+#endif

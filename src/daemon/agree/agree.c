@@ -1,0 +1,409 @@
+#include "daemon/agree/agree.h"
+
+#include "daemon/agree/inside.h"
+#include "daemon/drive.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    GROUPS_MAX = 64,
+    ANNOUNCE_MS = 50,     /* a first agreement that takes longer: somebody may not know the group */
+    LEASE_MS = 2,         /* between two looks whether it is held again */
+    ANNOUNCE_STEP_MS = 5, /* and one after the other, as each makes it needless for the rest */
+};
+
+_Static_assert((int)MU_AGREE_FRAME_LIST_MAX >= 4096, "all dead that the core's default allows");
+
+/* ---- the core ---- */
+
+static void send_message(struct mu_agreements *agreements, mu_slot peer,
+                         const struct mu_agree_message *message)
+{
+    const struct mu_agreements_hooks *hooks = &agreements->config.hooks;
+    size_t count = mu_agree_frame_encode(message, agreements->frame);
+    agreements->counts.sent++;
+    hooks->send(hooks->owner, peer, agreements->frame, count);
+}
+
+static void note_death(struct mu_agreements *agreements, mu_slot node)
+{
+    assert(agreements->death_count < agreements->config.size); /* each is told once */
+    agreements->deaths[agreements->death_count++] = node;
+}
+
+/* A message of a group for which there is no room would come again on each new connection, and be
+ * refused again: so that is cut when there is room. */
+static void fault(struct mu_agreements *agreements, enum mu_fault what, mu_slot peer)
+{
+    const struct mu_agreements_hooks *hooks = &agreements->config.hooks;
+    bool is_full = what == MU_FAULT_AGREE_GROUPS && peer < agreements->config.size;
+    if (is_full)
+        agreements->starved[peer] = agreements->some_starved = true;
+    hooks->fault(hooks->owner, what, is_full ? MU_SLOT_NONE : peer);
+}
+
+static void carry_out(struct mu_agreements *agreements, const struct mu_agree_effect *effect)
+{
+    struct mu_group *group;
+    switch (effect->type) {
+    case MU_AGREE_SEND:
+        send_message(agreements, effect->peer, &effect->message);
+        return;
+    case MU_AGREE_DELIVER:
+        group = mu_group_find(agreements, effect->decision.group);
+        if (group != NULL)
+            mu_group_decided(agreements, group, effect->decision.round, &effect->decision.value);
+        return;
+    case MU_AGREE_WANTED:
+        return; /* who lives here calls when it does, and for the others this node does at once */
+    case MU_AGREE_DEATH:
+        note_death(agreements, effect->peer);
+        return;
+    case MU_AGREE_FENCED:
+        agreements->is_fenced = true;
+        agreements->fenced_by = effect->peer;
+        return;
+    case MU_AGREE_FAULT:
+        fault(agreements, effect->fault, effect->peer);
+        return;
+    }
+    abort();
+}
+
+static void close_group(struct mu_agreements *agreements, struct mu_group *group);
+static void on_later(uv_idle_t *idle);
+static void on_lease(uv_timer_t *timer);
+
+void mu_agreements_step(struct mu_agreements *agreements, struct mu_agree_event *event)
+{
+    const struct mu_agreements_hooks *hooks = &agreements->config.hooks;
+    event->lease_held = hooks->lease(hooks->owner);
+    mu_agree_step(agreements->core, event, &agreements->update);
+    for (uint32_t i = 0; i < agreements->update.count; i++)
+        carry_out(agreements, &agreements->update.effects[i]);
+    /* It can run out and be extended without a word of the detector, which looks at it only when
+     * something happens. */
+    if (!event->lease_held && !agreements->closing)
+        uv_timer_start(&agreements->lease_timer, on_lease, LEASE_MS, 0);
+    if ((agreements->death_count > 0 || agreements->is_fenced) && !agreements->closing)
+        uv_idle_start(&agreements->later, on_later);
+}
+
+/* A call may decide, and a decision may ask for the next call. */
+void mu_agreements_settle(struct mu_agreements *agreements)
+{
+    for (bool some = true; some;) {
+        some = false;
+        for (struct mu_group_job *job = agreements->jobs; job != NULL; job = job->next)
+            for (struct mu_group *group = job->groups; group != NULL; group = group->next) {
+                if (group->again) {
+                    group->again = false;
+                    some = true;
+                    mu_group_call(agreements, group);
+                }
+                if (group->over && !group->closed)
+                    close_group(agreements, group);
+            }
+    }
+}
+
+/* From the loop, because the one who is told may be the one who has called us. */
+static void on_later(uv_idle_t *idle)
+{
+    struct mu_agreements *agreements = idle->data;
+    const struct mu_agreements_hooks *hooks = &agreements->config.hooks;
+    uv_idle_stop(idle);
+    while (agreements->death_count > 0)
+        hooks->dead(hooks->owner, agreements->deaths[--agreements->death_count]);
+    if (agreements->is_fenced)
+        hooks->fenced(hooks->owner, agreements->fenced_by);
+    agreements->is_fenced = false;
+    if (agreements->counts.groups == GROUPS_MAX)
+        return;
+    for (mu_slot peer = 0; agreements->some_starved && peer < agreements->config.size; peer++)
+        if (agreements->starved[peer]) {
+            agreements->starved[peer] = false;
+            hooks->fault(hooks->owner, MU_FAULT_AGREE_GROUPS, peer);
+        }
+    agreements->some_starved = false;
+}
+
+/* ---- the other daemons ---- */
+
+/* What is still on its way when a job or a group is over is for nobody: of a group that is over
+ * nobody is left who could wait for a decision, at whatever node. */
+static bool is_past(struct mu_agreements *agreements, uint64_t id)
+{
+    const struct mu_group *group = mu_group_find(agreements, id);
+    if (group != NULL)
+        return group->closed;
+    for (uint32_t i = 0; i < MU_AGREEMENTS_PAST; i++)
+        if (agreements->past[i] != 0 && agreements->past[i] == (uint32_t)(id >> 32))
+            return true;
+    return false;
+}
+
+const char *mu_agreements_frame(struct mu_agreements *agreements, mu_slot from,
+                                const uint8_t *bytes, size_t count)
+{
+    struct mu_agree_message message;
+    const char *rule = mu_agree_frame_decode(bytes, count, &message, &agreements->lists);
+    agreements->counts.received++;
+    if (rule != NULL || is_past(agreements, message.group))
+        return rule;
+    struct mu_agree_event event = {.type = MU_AGREE_RECV, .recv = {from, &message}};
+    mu_agreements_step(agreements, &event);
+    mu_agreements_settle(agreements);
+    return NULL;
+}
+
+void mu_agreements_up(struct mu_agreements *agreements, mu_slot peer)
+{
+    struct mu_agree_event event = {.type = MU_AGREE_RESUME, .resume.peer = peer};
+    mu_agreements_step(agreements, &event);
+    mu_agreements_settle(agreements);
+}
+
+void mu_agreements_dead(struct mu_agreements *agreements, mu_slot slot, uint32_t incarnation)
+{
+    struct mu_agree_event event = {.type = MU_AGREE_DEAD, .dead = {slot, incarnation}};
+    mu_agreements_step(agreements, &event);
+    mu_agreements_settle(agreements);
+}
+
+void mu_agreements_lease(struct mu_agreements *agreements)
+{
+    struct mu_agree_event event = {.type = MU_AGREE_LEASE};
+    mu_agreements_step(agreements, &event);
+    mu_agreements_settle(agreements);
+}
+
+static void on_lease(uv_timer_t *timer)
+{
+    mu_agreements_lease(timer->data);
+}
+
+/* ---- announcing ---- */
+
+static void announce(struct mu_agreements *agreements, struct mu_group *group)
+{
+    const struct mu_agreements_hooks *hooks = &agreements->config.hooks;
+    struct mu_news news = {.type = MU_NEWS_GROUP, .job = group->job->number};
+    news.group.instance = group->instance;
+    news.group.rows = group->rows;
+    for (uint32_t i = 0; i < group->rows; i++) {
+        news.group.row[i].first = group->row[i].first;
+        news.group.row[i].count = group->row[i].count;
+    }
+    group->announced = true;
+    hooks->announce(hooks->owner, &news);
+}
+
+static void on_announce(uv_timer_t *timer)
+{
+    struct mu_agreements *agreements = timer->data;
+    uint64_t now_ms = uv_now(agreements->config.loop), next_ms = UINT64_MAX;
+    for (struct mu_group_job *job = agreements->jobs; job != NULL; job = job->next)
+        for (struct mu_group *group = job->groups; group != NULL; group = group->next) {
+            if (group->announced || group->announce_at_ms == 0)
+                continue;
+            if (group->announce_at_ms <= now_ms)
+                announce(agreements, group);
+            else if (group->announce_at_ms < next_ms)
+                next_ms = group->announce_at_ms;
+        }
+    if (next_ms != UINT64_MAX)
+        uv_timer_start(timer, on_announce, next_ms - now_ms, 0);
+}
+
+void mu_agreements_announce_late(struct mu_agreements *agreements, struct mu_group *group)
+{
+    if (group->announced || group->announce_at_ms != 0)
+        return;
+    uint64_t wait_ms = ANNOUNCE_MS + ANNOUNCE_STEP_MS * (uint64_t)agreements->config.self;
+    group->announce_at_ms = uv_now(agreements->config.loop) + wait_ms;
+    if (!uv_is_active((uv_handle_t *)&agreements->announce_timer))
+        uv_timer_start(&agreements->announce_timer, on_announce, ANNOUNCE_MS, 0);
+}
+
+void mu_agreements_group(struct mu_agreements *agreements, const struct mu_news *news)
+{
+    struct mu_group_job *job = mu_group_job_find(agreements, news->job);
+    struct mu_ballot_row row[MU_BALLOT_ROWS_MAX];
+    const char *why;
+    if (job == NULL)
+        return; /* not of this node */
+    for (uint32_t i = 0; i < news->group.rows; i++)
+        row[i] = (struct mu_ballot_row){news->group.row[i].first, news->group.row[i].count};
+    struct mu_group *group =
+        mu_group_get(agreements, job, news->group.instance, row, news->group.rows, &why);
+    if (group != NULL)
+        group->announced = true;
+    mu_agreements_settle(agreements);
+}
+
+/* ---- jobs and processes ---- */
+
+const char *mu_agreements_job(struct mu_agreements *agreements, uint32_t job,
+                              const struct mu_launch_job *spec)
+{
+    struct mu_group_job *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return "no memory for the groups of the job";
+    made->number = job;
+    made->size = spec->size;
+    made->run_count = spec->run_count;
+    made->runs = calloc(spec->run_count, sizeof *made->runs);
+    made->ended = calloc(spec->size, sizeof *made->ended);
+    if (made->runs == NULL || made->ended == NULL) {
+        free(made->runs);
+        free(made->ended);
+        free(made);
+        return "no memory for the groups of the job";
+    }
+    memcpy(made->runs, spec->runs, spec->run_count * sizeof *made->runs);
+    made->next = agreements->jobs;
+    agreements->jobs = made;
+    for (uint32_t i = 0; i < MU_AGREEMENTS_PAST; i++)
+        if (agreements->past[i] == job)
+            agreements->past[i] = 0; /* its number is used again */
+    return NULL;
+}
+
+static void close_group(struct mu_agreements *agreements, struct mu_group *group)
+{
+    struct mu_agree_event event = {.type = MU_AGREE_CLOSE, .close.group = group->id};
+    for (uint32_t i = 0; i < group->local_count; i++)
+        if (group->locals[i].voter != NULL)
+            mu_voter_close(group->locals[i].voter);
+    mu_agreements_step(agreements, &event);
+    mu_group_free_lists(group);
+    group->closed = true;
+    group->again = false;
+    agreements->counts.groups--;
+    if (agreements->some_starved && !agreements->closing)
+        uv_idle_start(&agreements->later, on_later);
+}
+
+static void free_job(struct mu_agreements *agreements, struct mu_group_job *job)
+{
+    while (job->groups != NULL) {
+        struct mu_group *group = job->groups;
+        job->groups = group->next;
+        if (!group->closed)
+            close_group(agreements, group);
+        mu_group_free(group);
+    }
+    free(job->runs);
+    free(job->ended);
+    free(job);
+}
+
+void mu_agreements_job_over(struct mu_agreements *agreements, uint32_t number)
+{
+    struct mu_group_job **place = &agreements->jobs;
+    while (*place != NULL && (*place)->number != number)
+        place = &(*place)->next;
+    if (*place == NULL)
+        return;
+    struct mu_group_job *job = *place;
+    *place = job->next;
+    agreements->past[agreements->past_next++ % MU_AGREEMENTS_PAST] = number;
+    free_job(agreements, job);
+}
+
+void mu_agreements_ended(struct mu_agreements *agreements, uint32_t number, uint32_t rank,
+                         bool failed)
+{
+    struct mu_group_job *job = mu_group_job_find(agreements, number);
+    enum mu_ballot_kind kind = failed ? MU_BALLOT_FAILED : MU_BALLOT_LEFT;
+    if (job == NULL || rank >= job->size || job->ended[rank] != 0)
+        return;
+    job->ended[rank] = (uint8_t)kind;
+    for (struct mu_group *group = job->groups; group != NULL; group = group->next) {
+        struct mu_group_local *local = mu_group_local(group, rank);
+        if (local == NULL)
+            continue;
+        if (local->voter != NULL)
+            mu_voter_close(local->voter);
+        mu_group_lose(group, local, kind);
+    }
+    mu_agreements_settle(agreements);
+}
+
+/* ---- open and close ---- */
+
+static void free_all(struct mu_agreements *agreements)
+{
+    free(agreements->memory);
+    free(agreements->update.effects);
+    free(agreements->deaths);
+    free(agreements->starved);
+    free(agreements->list);
+    free(agreements);
+}
+
+void mu_agreements_handle_gone(struct mu_agreements *agreements)
+{
+    assert(agreements->handles > 0);
+    if (--agreements->handles == 0)
+        free_all(agreements);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    mu_agreements_handle_gone(handle->data);
+}
+
+int mu_agreements_open(const struct mu_agreements_config *config, struct mu_agreements **agreements)
+{
+    struct mu_agreements *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return ENOMEM;
+    made->config = *config;
+    struct mu_agree_config *core = &made->core_config;
+    mu_agree_config_default(core, config->size, config->self);
+    core->shift = config->shift;
+    core->limits.groups = GROUPS_MAX;
+    assert(mu_agree_config_error(core) == NULL);
+    size_t bytes = mu_agree_bytes(core);
+    made->memory = aligned_alloc(64, bytes);
+    made->update.capacity = mu_agree_effects_max(core);
+    made->update.effects = calloc(made->update.capacity, sizeof *made->update.effects);
+    made->deaths = calloc(config->size, sizeof *made->deaths);
+    made->starved = calloc(config->size, sizeof *made->starved);
+    if (made->memory == NULL || made->update.effects == NULL || made->deaths == NULL ||
+        made->starved == NULL) {
+        free_all(made);
+        return ENOMEM;
+    }
+    memset(made->memory, 0, bytes);
+    made->core = mu_agree_init(made->memory, bytes, core);
+    uv_timer_init(config->loop, &made->announce_timer);
+    uv_timer_init(config->loop, &made->lease_timer);
+    uv_idle_init(config->loop, &made->later);
+    made->announce_timer.data = made->lease_timer.data = made->later.data = made;
+    made->handles = 3;
+    *agreements = made;
+    return 0;
+}
+
+void mu_agreements_close(struct mu_agreements *agreements)
+{
+    agreements->closing = true;
+    while (agreements->voters != NULL)
+        mu_voter_close(agreements->voters);
+    while (agreements->jobs != NULL)
+        mu_agreements_job_over(agreements, agreements->jobs->number);
+    uv_close((uv_handle_t *)&agreements->announce_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&agreements->lease_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&agreements->later, on_handle_closed);
+}
+
+struct mu_agreements_counts mu_agreements_counts(const struct mu_agreements *agreements)
+{
+    return agreements->counts;
+}

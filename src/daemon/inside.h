@@ -1,0 +1,208 @@
+/* What the files of the daemon proper share: daemon.c, news.c, status.c. */
+#ifndef MU_DAEMON_INSIDE_H
+#define MU_DAEMON_INSIDE_H
+
+#include "daemon/agree/agree.h"
+#include "daemon/daemon.h"
+#include "daemon/peers/door.h"
+#include "daemon/drive.h"
+#include "daemon/exchange/exchange.h"
+#include "daemon/heart/heartbeat.h"
+#include "daemon/jobs/jobs.h"
+#include "daemon/programs/notify.h"
+#include "daemon/peers/peers.h"
+#include "daemon/pmix/loader.h"
+#include "wire/peer/news.h"
+
+enum { MU_FAULT_KINDS = MU_FAULT_AGREE_VALUE + 1 };
+
+/* A job that is over: what is known of its deaths can be forgotten when no copy can come any more.
+ */
+struct mu_daemon_past {
+    uint32_t job;
+    uint64_t due_ns;
+    struct mu_daemon_past *next;
+};
+
+/* What was seen here, and the core had no room for. */
+struct mu_daemon_news {
+    struct mu_daemon_news *next;
+    bool is_post;           /* else a verdict */
+    uint32_t job;           /* that it is about; 0: none */
+    struct mu_notice_id id; /* of a verdict; and root */
+    mu_slot root;
+    uint64_t since_ns;
+    uint16_t length;
+    uint8_t bytes[MU_NEWS_BYTES_MAX];
+};
+
+struct mu_daemon {
+    uv_loop_t loop;
+    struct mu_net net;
+    struct mu_door door;
+    struct mu_peers *peers; /* NULL before the start */
+    struct mu_drive *drive;
+    struct mu_notify *notify;
+    struct mu_jobs *jobs;
+    struct mu_agreements *agreements;
+    struct mu_exchanges *exchanges; /* NULL before the start */
+    struct mu_pmix_loader *pmix;    /* NULL: not wanted */
+    uint32_t abort_job, abort_rank; /* a job that is to end when this process of it has; 0: none */
+    uv_timer_t abort_timer;
+    struct sockaddr_in *addresses;
+    uv_poll_t lifeline;
+    int lifeline_fd;
+    uv_signal_t signals[3];
+    char name[MU_ORDERS_NAME_MAX + 1];
+    int answers;
+    uint64_t clock; /* which clock ours is: see wire/base/evidence.h */
+    uint64_t started_ns;
+    uint64_t retain_ns;
+    uint64_t redundant_ms; /* so long redundant edges wait, and links that mend the graph */
+    uint32_t dead;         /* nodes known to be */
+    bool ready_said;
+    bool ending;
+    bool machine_ends; /* every node ends, says the lifeline; else this one goes alone */
+    bool fenced;
+    int exit_code;
+
+    /* Goodbyes wait for each other for a moment: a job mostly ends everywhere at once. */
+    struct mu_news left; /* rows 0: none wait */
+    uv_timer_t left_timer;
+
+    struct mu_daemon_news *waiting, **waiting_end; /* in the order in which it was seen */
+    uv_timer_t waiting_timer;
+
+    struct mu_daemon_past *past, **past_end; /* the oldest first */
+    uv_timer_t past_timer;
+
+    /* The ring: ring.c. */
+    struct mu_heartbeat *heartbeat; /* from the beginning on; runs from the start on */
+    bool ring_runs;
+    bool ring_ready; /* it knows that every node has started */
+    bool times_wait; /* period_ns and timeout_ns, for room in the queue to the heartbeat thread */
+    bool ring_ends;  /* somebody has left, as all will */
+    uv_poll_t ring_poll;
+    uint64_t period_ns, timeout_ns; /* as everybody was told last */
+    struct mu_dead_entry *outs;     /* deaths that the heartbeat thread does not know yet */
+    uint32_t out_count;
+    uv_timer_t ring_timer;
+    uint64_t unreachable; /* reports */
+
+    /* A fault on purpose: chaos.c. */
+    struct mu_harm harm;
+    uint64_t harm_holder;
+    uv_timer_t harm_timer;  /* its end, */
+    uv_timer_t flap_timer;  /* up and down, */
+    uv_timer_t again_timer; /* and for a heartbeat thread that has had no time to listen */
+
+    uint64_t faults[MU_FAULT_KINDS];
+    uint64_t delivered, bad_evidence, bad_news;
+};
+
+/* ---- news.c: between processes, core and clients ---- */
+
+/* Hooks of jobs.h. */
+void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_evidence *evidence,
+                     bool stopping);
+void mu_daemon_job_over(void *owner, uint32_t job);
+
+/* A node is dead: the core is to know. */
+void mu_daemon_node_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation);
+
+/* The same with its evidence, which names the node. */
+void mu_daemon_node_declared(struct mu_daemon *daemon, uint32_t incarnation,
+                             const struct mu_evidence *evidence);
+
+/* Hook of agree.h: everybody is to know this group. */
+void mu_daemon_announce(void *owner, const struct mu_news *news);
+
+/* Everybody is to beat like this. */
+void mu_daemon_post_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns);
+
+/* What the core delivers. */
+void mu_daemon_deliver(void *owner, const struct mu_notice *notice);
+
+/* An operator's word. */
+const char *mu_daemon_kill(void *owner, uint32_t job, int signal);
+
+/* Timers. */
+void mu_daemon_on_left(uv_timer_t *timer);
+void mu_daemon_on_past(uv_timer_t *timer);
+void mu_daemon_on_waiting(uv_timer_t *timer);
+
+/* At the end. */
+void mu_daemon_forget_past(struct mu_daemon *daemon);
+void mu_daemon_forget_waiting(struct mu_daemon *daemon);
+
+/* ---- ring.c: the heartbeat thread ---- */
+
+/* Its socket has the address of the door, and the same port: it is chosen here.  Returns 0 or an
+ * errno. */
+int mu_daemon_ring_listen(struct mu_daemon *daemon, struct sockaddr_in *address);
+int mu_daemon_ring_start(struct mu_daemon *daemon, const struct sockaddr_in *addresses);
+void mu_daemon_ring_stop(struct mu_daemon *daemon);
+
+/* A node is dead, whoever saw it, or has said goodbye: the ring is to mend. */
+void mu_daemon_ring_left(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation);
+void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation);
+void mu_daemon_ring_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns);
+void mu_daemon_ring_ready(struct mu_daemon *daemon);
+void mu_daemon_ring_again(uv_timer_t *timer);
+
+/* Has this node, at this moment, not been declared dead by anybody?  Hook of agree.h. */
+bool mu_daemon_lease(void *owner);
+
+/* An operator's words: NULL, or why not. */
+const char *mu_daemon_set(void *owner, uint64_t period_ns, uint64_t timeout_ns);
+
+/* ---- pmi_barrier.c: barriers of PMI-1 on several nodes; hook of jobs.h ---- */
+
+const char *mu_daemon_gather(void *owner, uint32_t job, uint32_t size, const uint8_t *bytes,
+                             size_t count);
+
+/* ---- chaos.c: faults of the network on purpose ---- */
+
+void mu_daemon_chaos_open(struct mu_daemon *daemon);
+const char *mu_daemon_chaos(void *owner, const struct mu_chaos *chaos, uint64_t holder);
+void mu_daemon_chaos_let_go(void *owner, uint64_t holder);
+
+/* Whatever there was is over. */
+void mu_daemon_chaos_end(struct mu_daemon *daemon);
+void mu_daemon_chaos_close(struct mu_daemon *daemon);
+
+/* ---- pmix_host.c: between the PMIx module and the other parts ---- */
+
+/* False: no memory. */
+bool mu_daemon_pmix_open(struct mu_daemon *daemon);
+
+/* A process of this node has ended. */
+void mu_daemon_pmix_ended(struct mu_daemon *daemon, uint32_t job, uint32_t rank);
+
+/* Hook of exchange.h. */
+void mu_daemon_pmix_asked(void *owner, const struct mu_exchange_ticket *ticket,
+                          const uint8_t *bytes, size_t count);
+
+/* Hooks of jobs.h. */
+bool mu_daemon_pmix_hold(void *owner, uint32_t job, const struct mu_launch_job *spec);
+char **mu_daemon_pmix_env(void *owner, uint32_t job, uint32_t rank);
+char **mu_daemon_pmix_usual_env(void *owner, uint32_t job);
+void mu_daemon_pmix_env_free(void *owner, char **env);
+void mu_daemon_pmix_spawned(void *owner, uint32_t job, uint32_t number, uint32_t made,
+                            const char *text);
+
+/* ---- daemon.c ---- */
+
+/* After every event that comes from outside of a step: is this node ready, or fenced? */
+void mu_daemon_settle(struct mu_daemon *daemon);
+
+/* Somebody says that this node was declared dead. */
+void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by);
+void mu_daemon_fault(void *owner, enum mu_fault fault, mu_slot peer);
+
+/* ---- status.c: what an operator sees ---- */
+
+void mu_daemon_node(void *owner, struct mu_local_node *node);
+bool mu_daemon_counter(void *owner, uint32_t i, const char **name, uint64_t *value);
+
+#endif

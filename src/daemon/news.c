@@ -1,0 +1,367 @@
+#include "daemon/inside.h"
+#include "host/log.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LEFT_WAIT_MS = 50,
+    PAST_EXTRA_MS = 5000, /* longer than the slowest copy of a notice that is still held */
+    WAITING_MS = 100,     /* between two looks whether the core has room again */
+};
+
+_Static_assert((int)MU_EVIDENCE_BYTES_MAX <= (int)MU_NEWS_BYTES_MAX, "struct mu_daemon_news");
+
+/* ---- news that the core has no room for: late, but not lost ---- */
+
+/* Returns whether the core has taken it. */
+static bool give(struct mu_daemon *daemon, const struct mu_daemon_news *news)
+{
+    if (news->is_post)
+        return mu_drive_post(daemon->drive, news->bytes, news->length);
+    struct mu_notice notice = {.id = news->id,
+                               .root = news->root,
+                               .length = news->length,
+                               .age_ns = mu_now_ns() - news->since_ns,
+                               .payload = news->bytes};
+    return mu_drive_verdict(daemon->drive, &notice);
+}
+
+/* The death of a node, for which there is always room, waits behind nothing. */
+static void give_or_keep(struct mu_daemon *daemon, struct mu_daemon_news *news)
+{
+    bool is_first = daemon->waiting == NULL || news->job == 0;
+    news->since_ns = mu_now_ns();
+    if (is_first && give(daemon, news))
+        return;
+    struct mu_daemon_news *kept = malloc(sizeof *kept);
+    if (kept == NULL)
+        abort(); /* a death would stay unknown */
+    *kept = *news;
+    kept->next = NULL;
+    *daemon->waiting_end = kept;
+    daemon->waiting_end = &kept->next;
+    if (!uv_is_active((uv_handle_t *)&daemon->waiting_timer))
+        uv_timer_start(&daemon->waiting_timer, mu_daemon_on_waiting, WAITING_MS, WAITING_MS);
+}
+
+static void drop_waiting(struct mu_daemon *daemon, struct mu_daemon_news **place)
+{
+    struct mu_daemon_news *news = *place;
+    *place = news->next;
+    if (*place == NULL)
+        daemon->waiting_end = place;
+    free(news);
+}
+
+void mu_daemon_on_waiting(uv_timer_t *timer)
+{
+    struct mu_daemon *daemon = timer->data;
+    while (daemon->waiting != NULL && give(daemon, daemon->waiting))
+        drop_waiting(daemon, &daemon->waiting);
+    if (daemon->waiting == NULL)
+        uv_timer_stop(timer);
+}
+
+static void forget_waiting_of(struct mu_daemon *daemon, uint32_t job)
+{
+    for (struct mu_daemon_news **place = &daemon->waiting; *place != NULL;)
+        if ((*place)->job == job)
+            drop_waiting(daemon, place);
+        else
+            place = &(*place)->next;
+}
+
+void mu_daemon_forget_waiting(struct mu_daemon *daemon)
+{
+    while (daemon->waiting != NULL)
+        drop_waiting(daemon, &daemon->waiting);
+}
+
+/* ---- out: what happened here ---- */
+
+static void report(struct mu_daemon *daemon, uint32_t job, struct mu_notice_id id, mu_slot root,
+                   const struct mu_evidence *evidence)
+{
+    struct mu_daemon_news news = {.job = job, .id = id, .root = root};
+    struct mu_writer writer;
+    mu_writer_init(&writer, news.bytes, sizeof news.bytes);
+    mu_write_evidence(&writer, evidence);
+    assert(!writer.full);
+    news.length = (uint16_t)writer.used;
+    give_or_keep(daemon, &news);
+}
+
+void mu_daemon_node_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation)
+{
+    struct mu_evidence evidence = {
+        .verdict = MU_VERDICT_DEAD,
+        .cause = MU_CAUSE_REFUSED,
+        .seen_by = daemon->net.self.from,
+        .node = node,
+        .seen_ns = mu_now_ns(),
+        .clock = daemon->clock,
+    };
+    /* All its neighbours see it: each goes on with its part of one tree, that of the dead. */
+    report(daemon, 0, mu_notice_node(node, incarnation), node, &evidence);
+}
+
+void mu_daemon_node_declared(struct mu_daemon *daemon, uint32_t incarnation,
+                             const struct mu_evidence *evidence)
+{
+    /* Only its observer sees it, so the tree hangs here. */
+    report(daemon, 0, mu_notice_node(evidence->node, incarnation), daemon->net.self.from, evidence);
+}
+
+void mu_daemon_announce(void *owner, const struct mu_news *announced)
+{
+    struct mu_daemon *daemon = owner;
+    struct mu_daemon_news news = {.is_post = true, .job = announced->job};
+    news.length = (uint16_t)mu_news_encode(announced, news.bytes);
+    give_or_keep(daemon, &news);
+}
+
+void mu_daemon_post_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns)
+{
+    struct mu_news times = {.type = MU_NEWS_TIMES, .times = {period_ns, timeout_ns}};
+    struct mu_daemon_news news = {.is_post = true};
+    news.length = (uint16_t)mu_news_encode(&times, news.bytes);
+    give_or_keep(daemon, &news);
+}
+
+static void flush_left(struct mu_daemon *daemon)
+{
+    if (daemon->left.left.rows == 0)
+        return;
+    struct mu_daemon_news news = {.is_post = true, .job = daemon->left.job};
+    news.length = (uint16_t)mu_news_encode(&daemon->left, news.bytes);
+    memset(&daemon->left, 0, sizeof daemon->left);
+    uv_timer_stop(&daemon->left_timer);
+    give_or_keep(daemon, &news);
+}
+
+void mu_daemon_on_left(uv_timer_t *timer)
+{
+    flush_left(timer->data);
+}
+
+static void add_left(struct mu_daemon *daemon, uint32_t job, uint32_t rank,
+                     const struct mu_evidence *evidence)
+{
+    struct mu_news *news = &daemon->left;
+    if (news->left.rows > 0 && (news->job != job || news->left.rows == MU_NEWS_ROWS_MAX))
+        flush_left(daemon);
+    if (news->left.rows == 0) {
+        *news = (struct mu_news){.type = MU_NEWS_LEFT, .job = job};
+        news->left.node = daemon->net.self.from;
+        news->left.seen_ns = evidence->seen_ns;
+        news->left.clock = daemon->clock;
+        uv_timer_start(&daemon->left_timer, mu_daemon_on_left, LEFT_WAIT_MS, 0);
+    }
+    for (uint32_t i = 0; i < news->left.rows; i++)
+        if (news->left.row[i].first + news->left.row[i].count == rank) {
+            news->left.row[i].count++;
+            return;
+        }
+    news->left.row[news->left.rows].first = rank;
+    news->left.row[news->left.rows++].count = 1;
+}
+
+void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_evidence *evidence,
+                     bool stopping)
+{
+    struct mu_daemon *daemon = owner;
+    mu_notify_ended(daemon->notify, job, rank);
+    mu_agreements_ended(daemon->agreements, job, rank,
+                        !stopping && evidence->verdict != MU_VERDICT_LEFT);
+    mu_exchanges_ended(daemon->exchanges, job, rank,
+                       !stopping && evidence->verdict != MU_VERDICT_LEFT);
+    mu_daemon_pmix_ended(daemon, job, rank);
+    if (stopping)
+        return; /* the launcher ends the job: it is news to nobody */
+    if (evidence->verdict == MU_VERDICT_LEFT)
+        add_left(daemon, job, rank, evidence);
+    else
+        report(daemon, job, mu_notice_process(job, 1, rank), daemon->net.self.from, evidence);
+}
+
+const char *mu_daemon_kill(void *owner, uint32_t job, int signal)
+{
+    struct mu_daemon *daemon = owner;
+    struct mu_news news = {.type = MU_NEWS_KILL, .job = job};
+    news.kill.signal = (uint8_t)signal;
+    uint8_t bytes[MU_NEWS_BYTES_MAX];
+    size_t count = mu_news_encode(&news, bytes);
+    bool taken = mu_drive_post(daemon->drive, bytes, (uint16_t)count);
+    return taken ? NULL : "this node has no room for one more notice now";
+}
+
+/* ---- in: what everybody hears, here as elsewhere ---- */
+
+/* On the clock of whoever saw it, if that is ours; else as the hops have added it up. */
+static uint64_t age_of(const struct mu_daemon *daemon, const struct mu_notice *notice,
+                       uint64_t clock, uint64_t seen_ns, uint64_t now_ns)
+{
+    bool same = clock != 0 && clock == daemon->clock && seen_ns <= now_ns;
+    return same ? now_ns - seen_ns : notice->age_ns;
+}
+
+/* A member that says what cannot be read has still said who is dead. */
+static void read_evidence(struct mu_daemon *daemon, const struct mu_notice *notice,
+                          struct mu_evidence *evidence)
+{
+    struct mu_reader reader;
+    mu_reader_init(&reader, notice->payload, notice->length);
+    mu_read_evidence(&reader, evidence);
+    if (!reader.bad && mu_reader_left(&reader) == 0)
+        return;
+    daemon->bad_evidence++;
+    bool node = notice->id.kind == MU_NOTICE_NODE_DEAD;
+    *evidence = (struct mu_evidence){
+        .verdict = MU_VERDICT_DEAD,
+        .cause = node ? MU_CAUSE_REFUSED : MU_CAUSE_EXIT,
+        .seen_by = notice->root,
+        .node = node ? (mu_slot)notice->id.index : notice->root,
+        .how = node ? (struct mu_exit_kind){0} : mu_exit_kind_unknown(0),
+    };
+}
+
+static void deliver_left(struct mu_daemon *daemon, const struct mu_notice *notice,
+                         const struct mu_news *news, uint64_t now_ns)
+{
+    struct mu_evidence evidence = {
+        .verdict = MU_VERDICT_LEFT,
+        .cause = MU_CAUSE_EXIT,
+        .seen_by = news->left.node,
+        .node = news->left.node,
+        .how = {.type = MU_EXIT_LEFT},
+        .seen_ns = news->left.seen_ns,
+        .clock = news->left.clock,
+    };
+    uint64_t age_ns = age_of(daemon, notice, news->left.clock, news->left.seen_ns, now_ns);
+    for (uint32_t i = 0; i < news->left.rows; i++)
+        for (uint32_t k = 0; k < news->left.row[i].count; k++)
+            mu_notify_process(daemon->notify, news->job, news->left.row[i].first + k, now_ns,
+                              age_ns, notice->hops, &evidence);
+}
+
+static void deliver_news(struct mu_daemon *daemon, const struct mu_notice *notice, uint64_t now_ns)
+{
+    struct mu_news news;
+    if (!mu_news_decode(notice->payload, notice->length, &news)) {
+        daemon->bad_news++;
+        return;
+    }
+    switch ((enum mu_news_type)news.type) {
+    case MU_NEWS_LEFT:
+        deliver_left(daemon, notice, &news, now_ns);
+        return;
+    case MU_NEWS_KILL:
+        mu_jobs_kill(daemon->jobs, news.job, news.kill.signal);
+        return;
+    case MU_NEWS_TIMES:
+        mu_daemon_ring_times(daemon, news.times.period_ns, news.times.timeout_ns);
+        return;
+    case MU_NEWS_GROUP:
+        mu_agreements_group(daemon->agreements, &news);
+        return;
+    case MU_NEWS_QUIET:
+        if (news.quiet.node != daemon->net.self.from) /* there libpmix has told it */
+            mu_pmix_loader_quiet(daemon->pmix, news.job, news.quiet.rank, news.quiet.node);
+        return;
+    }
+    abort();
+}
+
+void mu_daemon_deliver(void *owner, const struct mu_notice *notice)
+{
+    struct mu_daemon *daemon = owner;
+    uint64_t now_ns = mu_now_ns();
+    struct mu_evidence evidence;
+    daemon->delivered++;
+    switch ((enum mu_notice_kind)notice->id.kind) {
+    case MU_NOTICE_PAYLOAD:
+        deliver_news(daemon, notice, now_ns);
+        return;
+    case MU_NOTICE_PROC_DEAD:
+        read_evidence(daemon, notice, &evidence);
+        mu_notify_process(daemon->notify, (uint32_t)(notice->id.stream >> 32),
+                          (uint32_t)notice->id.index, now_ns,
+                          age_of(daemon, notice, evidence.clock, evidence.seen_ns, now_ns),
+                          notice->hops, &evidence);
+        return;
+    case MU_NOTICE_NODE_DEAD:
+        read_evidence(daemon, notice, &evidence);
+        daemon->dead++;
+        mu_tell("node %u is dead, seen by node %u", (unsigned)notice->id.index,
+                (unsigned)evidence.seen_by);
+        mu_daemon_ring_out(daemon, (mu_slot)notice->id.index, (uint32_t)notice->id.stream);
+        mu_notify_node(daemon->notify, (mu_slot)notice->id.index, now_ns,
+                       age_of(daemon, notice, evidence.clock, evidence.seen_ns, now_ns),
+                       notice->hops, &evidence);
+        mu_agreements_dead(daemon->agreements, (mu_slot)notice->id.index,
+                           (uint32_t)notice->id.stream);
+        mu_exchanges_dead(daemon->exchanges, (mu_slot)notice->id.index);
+        return;
+    }
+    abort();
+}
+
+/* ---- jobs that are over ---- */
+
+static void arm_past(struct mu_daemon *daemon)
+{
+    if (daemon->past == NULL)
+        return;
+    uint64_t now_ns = mu_now_ns();
+    uint64_t wait_ns = daemon->past->due_ns > now_ns ? daemon->past->due_ns - now_ns : 0;
+    uv_timer_start(&daemon->past_timer, mu_daemon_on_past, wait_ns / 1000000 + 1, 0);
+}
+
+void mu_daemon_job_over(void *owner, uint32_t job)
+{
+    struct mu_daemon *daemon = owner;
+    mu_notify_job_over(daemon->notify, job);
+    mu_agreements_job_over(daemon->agreements, job);
+    mu_exchanges_job_over(daemon->exchanges, job);
+    mu_pmix_loader_over(daemon->pmix, job);
+    if (daemon->left.left.rows > 0 && daemon->left.job == job)
+        daemon->left.left.rows = 0; /* nobody is left to hear goodbyes */
+    forget_waiting_of(daemon, job);
+    struct mu_daemon_past *past = malloc(sizeof *past);
+    if (past == NULL)
+        return; /* it is remembered for longer than needed: no harm */
+    *past = (struct mu_daemon_past){
+        .job = job, .due_ns = mu_now_ns() + daemon->retain_ns + PAST_EXTRA_MS * UINT64_C(1000000)};
+    *daemon->past_end = past;
+    daemon->past_end = &past->next;
+    if (daemon->past == past)
+        arm_past(daemon);
+}
+
+static void drop_first_past(struct mu_daemon *daemon)
+{
+    struct mu_daemon_past *past = daemon->past;
+    daemon->past = past->next;
+    if (daemon->past == NULL)
+        daemon->past_end = &daemon->past;
+    free(past);
+}
+
+void mu_daemon_on_past(uv_timer_t *timer)
+{
+    struct mu_daemon *daemon = timer->data;
+    while (daemon->past != NULL && daemon->past->due_ns <= mu_now_ns()) {
+        struct mu_notice_id any = mu_notice_process(daemon->past->job, 1, 0);
+        mu_drive_forget(daemon->drive, MU_NOTICE_PROC_DEAD, any.stream);
+        drop_first_past(daemon);
+    }
+    arm_past(daemon);
+}
+
+void mu_daemon_forget_past(struct mu_daemon *daemon)
+{
+    while (daemon->past != NULL)
+        drop_first_past(daemon);
+}

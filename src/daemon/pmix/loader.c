@@ -1,0 +1,518 @@
+#define _GNU_SOURCE
+#include "daemon/pmix/loader.h"
+
+#include "host/cores.h"
+#include "host/log.h"
+#include "host/scratch.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum loader_state { NOTHING, LOADING, RUNS, FAILED };
+
+/* A job that came while the module was being loaded. */
+struct waiting {
+    struct waiting *next;
+    struct mu_launch_run *runs;
+    struct mu_pmix_job job;
+};
+
+/* A question that came meanwhile: the module of another node was faster. */
+struct early {
+    struct early *next;
+    uint32_t job;
+    void *ticket;
+    size_t count;
+    uint8_t bytes[];
+};
+
+struct mu_pmix_loader {
+    struct mu_pmix_loader_config config;
+    enum loader_state state;
+    struct mu_scratch scratch;
+    char (*names)[MU_PMIX_NAME_MAX];
+    bool one_host; /* for all nodes */
+    uint32_t processors;
+    int bell; /* an eventfd: the module wants a turn, or the thread has ended; -1: none */
+    uv_poll_t poll;
+    uv_timer_t timer; /* the module wants a turn then */
+    uint32_t handles; /* of these two, not closed yet */
+    pthread_t thread;
+    uint64_t begin_ns;
+    _Atomic bool loaded; /* the thread has done its work; what it found is below */
+    const struct mu_pmix_module *module;
+    struct mu_pmix *pmix;
+    char text[MU_PMIX_TEXT_MAX]; /* why there is none */
+    struct waiting *waiting;
+    struct early *early; /* the newest first */
+};
+
+/* ---- the thread ---- */
+
+/* From any thread.  uv_async_send() would not do: the loop waits actively for a thread that is in
+ * the middle of it, and with a real-time priority it keeps that thread from going on. */
+static void wake(void *owner)
+{
+    struct mu_pmix_loader *loader = owner;
+    uint64_t one = 1;
+    while (write(loader->bell, &one, sizeof one) < 0 && errno == EINTR)
+        ; /* full: it rings already */
+}
+
+static const struct mu_pmix_module *load_module(char text[MU_PMIX_TEXT_MAX])
+{
+    char path[PATH_MAX];
+    mu_pmix_find(path, "/" MUSTER_MODULES "/muster-pmix.so");
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const struct mu_pmix_module *module = library != NULL ? dlsym(library, MU_PMIX_SYMBOL) : NULL;
+    if (module == NULL)
+        snprintf(text, MU_PMIX_TEXT_MAX, "%s", dlerror());
+    else if (module->version != MU_PMIX_VERSION)
+        snprintf(text, MU_PMIX_TEXT_MAX, "%.200s is of version %" PRIu32 ", this daemon of %d",
+                 path, module->version, MU_PMIX_VERSION);
+    else
+        return module;
+    return NULL;
+}
+
+static const struct mu_pmix_host hooks; /* below: they have us as their owner */
+
+static void *load(void *arg)
+{
+    struct mu_pmix_loader *loader = arg;
+    struct mu_pmix_config config = {.host = hooks,
+                                    .machine = loader->config.machine,
+                                    .self = loader->config.self,
+                                    .size = loader->config.size,
+                                    .processors = loader->processors,
+                                    .names = (const char(*)[MU_PMIX_NAME_MAX])loader->names,
+                                    .folder = loader->scratch.path};
+    config.host.owner = loader;
+    loader->module = load_module(loader->text);
+    if (loader->module != NULL)
+        loader->pmix = loader->module->open(&config, loader->text);
+    atomic_store(&loader->loaded, true);
+    wake(loader);
+    return NULL;
+}
+
+/* ---- hooks of the module ---- */
+
+static void on_ready(void *owner, uint32_t job)
+{
+    struct mu_pmix_loader *loader = owner;
+    loader->config.host.ready(loader->config.host.owner, job);
+}
+
+static const char *on_exchange(void *owner, uint32_t job, uint64_t tag,
+                               const struct mu_rank_run *runs, uint32_t run_count,
+                               const uint8_t *bytes, size_t count, struct mu_pmix_wait *wait)
+{
+    struct mu_pmix_loader *loader = owner;
+    const struct mu_pmix_host *host = &loader->config.host;
+    return host->exchange(host->owner, job, tag, runs, run_count, bytes, count, wait);
+}
+
+static void on_ask(void *owner, uint32_t job, mu_slot node, const uint8_t *bytes, size_t count,
+                   struct mu_pmix_wait *wait)
+{
+    struct mu_pmix_loader *loader = owner;
+    const struct mu_pmix_host *host = &loader->config.host;
+    host->ask(host->owner, job, node, bytes, count, wait);
+}
+
+static void on_answer(void *owner, void *ticket, const uint8_t *bytes, size_t count)
+{
+    struct mu_pmix_loader *loader = owner;
+    loader->config.host.answer(loader->config.host.owner, ticket, bytes, count);
+}
+
+static const char *on_join(void *owner, uint32_t number, const uint32_t *jobs, uint32_t count)
+{
+    struct mu_pmix_loader *loader = owner;
+    return loader->config.host.join(loader->config.host.owner, number, jobs, count);
+}
+
+static const char *on_spawn(void *owner, uint32_t job, uint32_t rank, uint32_t number,
+                            const struct mu_launch_job *wish)
+{
+    struct mu_pmix_loader *loader = owner;
+    return loader->config.host.spawn(loader->config.host.owner, job, rank, number, wish);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct mu_pmix_loader *loader = timer->data;
+    if (loader->state == RUNS)
+        loader->module->turn(loader->pmix);
+}
+
+static void on_later(void *owner, uint64_t ms)
+{
+    struct mu_pmix_loader *loader = owner;
+    uv_timer_start(&loader->timer, on_timer, ms, 0);
+}
+
+static void on_quiet(void *owner, uint32_t job, uint32_t rank)
+{
+    struct mu_pmix_loader *loader = owner;
+    loader->config.host.quiet(loader->config.host.owner, job, rank);
+}
+
+static void on_abort(void *owner, uint32_t job, uint32_t rank)
+{
+    struct mu_pmix_loader *loader = owner;
+    loader->config.host.abort_job(loader->config.host.owner, job, rank);
+}
+
+static const struct mu_pmix_host hooks = {.wake = wake,
+                                          .later = on_later,
+                                          .ready = on_ready,
+                                          .exchange = on_exchange,
+                                          .ask = on_ask,
+                                          .answer = on_answer,
+                                          .join = on_join,
+                                          .spawn = on_spawn,
+                                          .quiet = on_quiet,
+                                          .abort_job = on_abort};
+
+/* ---- jobs ---- */
+
+/* False: it cannot have it, and runs without. */
+static bool begin(struct mu_pmix_loader *loader, const struct mu_pmix_job *wanted)
+{
+    struct mu_pmix_job job = *wanted;
+    char folder[PATH_MAX];
+    const char *why_not = "";
+    int error = mu_scratch_job(&loader->scratch, job.number, folder);
+    job.folder = folder;
+    if (error == 0)
+        why_not = loader->module->job_begin(loader->pmix, &job);
+    if (why_not == NULL) {
+        loader->config.begun(loader->config.host.owner, job.number);
+        return true;
+    }
+    mu_warn("job %" PRIu32 " runs without PMIx: %s", job.number,
+            error == 0 ? why_not : strerror(error));
+    return false;
+}
+
+static void free_waiting(struct waiting *waiting)
+{
+    free(waiting->runs);
+    free(waiting);
+}
+
+static void begin_waiting(struct mu_pmix_loader *loader)
+{
+    while (loader->waiting != NULL) {
+        struct waiting *waiting = loader->waiting;
+        loader->waiting = waiting->next;
+        if (loader->state != RUNS || !begin(loader, &waiting->job))
+            on_ready(loader, waiting->job.number);
+        free_waiting(waiting);
+    }
+}
+
+static void answer_early(struct mu_pmix_loader *loader)
+{
+    while (loader->early != NULL) {
+        struct early *early = loader->early;
+        loader->early = early->next;
+        if (loader->state == RUNS)
+            loader->module->asked(loader->pmix, early->job, early->bytes, early->count,
+                                  early->ticket);
+        else
+            on_answer(loader, early->ticket, NULL, 0);
+        free(early);
+    }
+}
+
+static void on_bell(uv_poll_t *poll, int status, int events)
+{
+    struct mu_pmix_loader *loader = poll->data;
+    uint64_t count;
+    (void)status, (void)events;
+    if (read(loader->bell, &count, sizeof count) < 0)
+        return; /* somebody else was woken up by it */
+    if (loader->state == LOADING && atomic_load(&loader->loaded)) {
+        pthread_join(loader->thread, NULL);
+        loader->state = loader->pmix != NULL ? RUNS : FAILED;
+        if (loader->state == RUNS) {
+            mu_tell("serves PMIx after %.1f ms", (double)(uv_hrtime() - loader->begin_ns) / 1e6);
+        } else {
+            mu_tell("no PMIx for programs: %s", loader->text);
+            mu_scratch_close(&loader->scratch);
+        }
+        begin_waiting(loader);
+        answer_early(loader);
+    }
+    if (loader->state == RUNS)
+        loader->module->turn(loader->pmix);
+}
+
+/* The signals are for the main thread. */
+static int start_thread(struct mu_pmix_loader *loader)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&loader->thread, NULL, load, loader);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static int hang_bell(struct mu_pmix_loader *loader)
+{
+    loader->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (loader->bell < 0)
+        return errno;
+    int failed = uv_poll_init(loader->config.loop, &loader->poll, loader->bell);
+    if (failed != 0)
+        return -failed;
+    loader->handles++;
+    loader->poll.data = loader;
+    return -uv_poll_start(&loader->poll, UV_READABLE, on_bell);
+}
+
+static void start_loading(struct mu_pmix_loader *loader)
+{
+    loader->begin_ns = uv_hrtime();
+    uv_timer_init(loader->config.loop, &loader->timer); /* cannot fail */
+    loader->timer.data = loader;
+    loader->handles++;
+    int error = mu_scratch_open(&loader->scratch, loader->config.machine, loader->config.self);
+    if (error == 0)
+        error = hang_bell(loader);
+    if (error == 0)
+        error = start_thread(loader);
+    loader->state = error == 0 ? LOADING : FAILED;
+    if (error == 0)
+        return;
+    mu_warn("no PMIx for programs: %s", strerror(error));
+    mu_scratch_close(&loader->scratch);
+}
+
+static bool keep_waiting(struct mu_pmix_loader *loader, const struct mu_pmix_job *job)
+{
+    struct waiting *waiting = calloc(1, sizeof *waiting);
+    struct mu_launch_run *runs = malloc(job->run_count * sizeof *runs);
+    if (waiting == NULL || runs == NULL) {
+        free(waiting);
+        free(runs);
+        return false;
+    }
+    memcpy(runs, job->runs, job->run_count * sizeof *runs);
+    *waiting = (struct waiting){.next = loader->waiting, .runs = runs, .job = *job};
+    waiting->job.runs = runs;
+    loader->waiting = waiting;
+    return true;
+}
+
+static uint32_t count_on_host(const struct mu_pmix_loader *loader, const struct mu_launch_job *spec)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < spec->run_count; i++)
+        if (loader->one_host || spec->runs[i].slot == loader->config.self)
+            count += spec->runs[i].count;
+    return count;
+}
+
+bool mu_pmix_loader_job(struct mu_pmix_loader *loader, uint32_t number,
+                        const struct mu_launch_job *spec)
+{
+    if (loader == NULL)
+        return false;
+    struct mu_pmix_job job = {.number = number,
+                              .size = spec->size,
+                              .run_count = spec->run_count,
+                              .runs = spec->runs,
+                              .on_host = count_on_host(loader, spec),
+                              .parent = spec->parent};
+    if (loader->state == NOTHING)
+        start_loading(loader);
+    if (loader->state == LOADING)
+        return keep_waiting(loader, &job);
+    return loader->state == RUNS && begin(loader, &job);
+}
+
+void mu_pmix_loader_over(struct mu_pmix_loader *loader, uint32_t job)
+{
+    if (loader == NULL)
+        return;
+    for (struct waiting **link = &loader->waiting; *link != NULL;) {
+        struct waiting *waiting = *link;
+        if (waiting->job.number != job) {
+            link = &waiting->next;
+            continue;
+        }
+        *link = waiting->next;
+        free_waiting(waiting);
+    }
+    if (loader->state != RUNS)
+        return;
+    loader->module->job_over(loader->pmix, job);
+    mu_scratch_job_over(&loader->scratch, job);
+}
+
+/* ---- passing on ---- */
+
+static bool runs(const struct mu_pmix_loader *loader)
+{
+    return loader != NULL && loader->state == RUNS;
+}
+
+char **mu_pmix_loader_env(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank)
+{
+    return runs(loader) ? loader->module->env(loader->pmix, job, rank) : NULL;
+}
+
+char **mu_pmix_loader_usual_env(struct mu_pmix_loader *loader, uint32_t job)
+{
+    return runs(loader) ? loader->module->usual_env(loader->pmix, job) : NULL;
+}
+
+void mu_pmix_loader_env_free(struct mu_pmix_loader *loader, char **env)
+{
+    if (env != NULL)
+        loader->module->env_free(env);
+}
+
+void mu_pmix_loader_told(struct mu_pmix_loader *loader, const struct mu_local_event *event)
+{
+    if (runs(loader))
+        loader->module->told(loader->pmix, event);
+}
+
+void mu_pmix_loader_known(struct mu_pmix_loader *loader, const struct mu_local_event *event)
+{
+    if (runs(loader))
+        loader->module->known(loader->pmix, event);
+}
+
+void mu_pmix_loader_ended(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank)
+{
+    if (runs(loader))
+        loader->module->ended(loader->pmix, job, rank);
+}
+
+static void keep_early(struct mu_pmix_loader *loader, uint32_t job, const uint8_t *bytes,
+                       size_t count, void *ticket)
+{
+    struct early *early = malloc(sizeof *early + count);
+    if (early == NULL)
+        abort(); /* somebody would wait for ever */
+    *early = (struct early){.next = loader->early, .job = job, .ticket = ticket, .count = count};
+    if (count > 0)
+        memcpy(early->bytes, bytes, count);
+    loader->early = early;
+}
+
+void mu_pmix_loader_asked(struct mu_pmix_loader *loader, uint32_t job, const uint8_t *bytes,
+                          size_t count, void *ticket)
+{
+    if (runs(loader))
+        loader->module->asked(loader->pmix, job, bytes, count, ticket);
+    else if (loader->state == LOADING)
+        keep_early(loader, job, bytes, count, ticket);
+    else
+        on_answer(loader, ticket, NULL, 0);
+}
+
+void mu_pmix_loader_quiet(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank, mu_slot node)
+{
+    if (runs(loader))
+        loader->module->quiet(loader->pmix, job, rank, node);
+}
+
+void mu_pmix_loader_spawned(struct mu_pmix_loader *loader, uint32_t job, uint32_t number,
+                            uint32_t made, const char *text)
+{
+    if (runs(loader))
+        loader->module->spawned(loader->pmix, job, number, made, text);
+}
+
+/* ---- beginning and end ---- */
+
+struct mu_pmix_loader *mu_pmix_loader_open(const struct mu_pmix_loader_config *config)
+{
+    struct mu_pmix_loader *loader = calloc(1, sizeof *loader);
+    struct mu_spawn_cpus allowed;
+    if (loader == NULL)
+        return NULL;
+    loader->names = calloc(config->size, sizeof *loader->names);
+    if (loader->names == NULL) {
+        free(loader);
+        return NULL;
+    }
+    loader->config = *config;
+    loader->processors = mu_cores_allowed(&allowed) ? mu_cores_count(&allowed) : UINT32_MAX;
+    loader->scratch.fd = loader->bell = -1;
+    return loader;
+}
+
+/* A daemon knows its own name only, and all must say the same: on one host as those that virtual
+ * nodes have, else the addresses. */
+void mu_pmix_loader_nodes(struct mu_pmix_loader *loader, const struct sockaddr_in *addresses)
+{
+    if (loader == NULL)
+        return;
+    loader->one_host = ntohl(addresses[0].sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+    for (uint32_t i = 0; i < loader->config.size; i++) {
+        if (loader->one_host)
+            snprintf(loader->names[i], MU_PMIX_NAME_MAX, "node%" PRIu32, i);
+        else
+            inet_ntop(AF_INET, &addresses[i].sin_addr, loader->names[i], MU_PMIX_NAME_MAX);
+    }
+}
+
+static void free_loader(struct mu_pmix_loader *loader)
+{
+    if (loader->bell >= 0)
+        close(loader->bell);
+    free(loader->names);
+    free(loader);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct mu_pmix_loader *loader = handle->data;
+    if (--loader->handles == 0)
+        free_loader(loader);
+}
+
+void mu_pmix_loader_close(struct mu_pmix_loader *loader)
+{
+    if (loader == NULL)
+        return;
+    if (loader->state == LOADING)
+        pthread_join(loader->thread, NULL);
+    if (loader->pmix != NULL)
+        loader->module->close(loader->pmix);
+    loader->state = FAILED;
+    answer_early(loader);
+    while (loader->waiting != NULL) {
+        struct waiting *waiting = loader->waiting;
+        loader->waiting = waiting->next;
+        free_waiting(waiting);
+    }
+    mu_scratch_close(&loader->scratch);
+    bool has_handles = loader->handles > 0;
+    if (loader->timer.data != NULL)
+        uv_close((uv_handle_t *)&loader->timer, on_closed);
+    if (loader->poll.data != NULL)
+        uv_close((uv_handle_t *)&loader->poll, on_closed);
+    if (!has_handles)
+        free_loader(loader);
+}

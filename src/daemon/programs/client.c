@@ -1,0 +1,745 @@
+/* One client: what it says, and what it is told, packet by packet.
+ *
+ * How a member comes to hear of everything once:
+ *
+ * - Whatever concerns it is an event with a serial, and stands in two rolls: that of its job and
+ *   that of the nodes.  They are complete and in the order of serials.
+ * - The state is those two, merged, from their beginning to their end: whatever their end is by
+ *   then, so an event that happens while the state is being told is told as part of it.
+ * - When there is no more, CAUGHT_UP goes out with the serial of the last event.  From there on it
+ *   reads the journal itself, on the board.  There is nothing between the two to be lost or told
+ *   twice.
+ * - When the event that it wants next is gone from there, it asks AGAIN.  The answer is LOST and
+ *   the state, all of it; or, if nothing that was dropped concerns it, from where to go on. */
+#include "daemon/programs/inside.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void on_client(uv_poll_t *poll, int status, int events);
+
+/* ---- open and close ---- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct mu_client *client = handle->data;
+    struct mu_notify *notify = client->notify;
+    free(client);
+    mu_notify_handle_gone(notify);
+}
+
+struct mu_client *mu_client_open(struct mu_notify *notify, int fd, pid_t pid)
+{
+    struct mu_client *client = calloc(1, sizeof *client);
+    if (client == NULL || uv_poll_init(notify->config.loop, &client->poll, fd) != 0) {
+        free(client);
+        close(fd);
+        return NULL;
+    }
+    client->notify = notify;
+    client->poll.data = client;
+    client->fd = fd;
+    client->pid = pid;
+    client->since = notify->clients_seen++;
+    notify->clients[notify->accepted++] = client;
+    notify->handles++;
+    uv_poll_start(&client->poll, UV_READABLE, on_client);
+    return client;
+}
+
+static void leave_list(struct mu_client *client)
+{
+    struct mu_notify *notify = client->notify;
+    uint32_t i = 0;
+    while (notify->clients[i] != client)
+        i++;
+    notify->clients[i] = notify->clients[--notify->accepted];
+}
+
+/* Its socket stays open, for whoever takes it. */
+static void let_go(struct mu_client *client)
+{
+    const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
+    if (client->holds)
+        hooks->let_go(hooks->owner, client->since);
+    leave_list(client);
+    uv_close((uv_handle_t *)&client->poll, on_closed);
+    client->fd = -1;
+}
+
+void mu_client_close(struct mu_client *client)
+{
+    int fd = client->fd;
+    if (fd < 0)
+        return;
+    let_go(client);
+    close(fd);
+}
+
+/* ---- one packet out ---- */
+
+static ssize_t send_packet(int fd, const uint8_t *bytes, size_t count)
+{
+    return send(fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* And the two descriptors that a member reads from then on: the board, and the bell of its job. */
+static ssize_t send_with_board(const struct mu_client *client, const uint8_t *bytes, size_t count)
+{
+    int fds[2] = {client->notify->journal.board_fd, client->job->bell};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof fds)];
+    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof fds),
+                            .cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS}};
+    memcpy(CMSG_DATA(&control.header), fds, sizeof fds);
+    struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    return sendmsg(client->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void mu_client_turn_away(int fd, enum mu_local_refusal code, const char *text)
+{
+    struct mu_local_message message = {.type = MU_LOCAL_REFUSED, .refused.code = (uint8_t)code};
+    uint8_t packet[MU_LOCAL_PACKET_MAX];
+    snprintf(message.refused.text, sizeof message.refused.text, "%s", text);
+    send_packet(fd, packet, mu_local_encode(&message, packet)); /* who does not read misses it */
+}
+
+void mu_client_refuse(struct mu_client *client, enum mu_local_refusal code, const char *text)
+{
+    if (client->fd < 0)
+        return;
+    mu_client_turn_away(client->fd, code, text);
+    mu_client_close(client);
+}
+
+static void break_off(struct mu_client *client, enum mu_local_refusal code, const char *text)
+{
+    client->notify->refused++;
+    mu_client_refuse(client, code, text);
+}
+
+static size_t encode(struct mu_client *client, const struct mu_local_message *message)
+{
+    return mu_local_encode(message, client->notify->packet);
+}
+
+static size_t encode_caught_up(struct mu_client *client, uint64_t serial)
+{
+    return encode(
+        client, &(struct mu_local_message){.type = MU_LOCAL_CAUGHT_UP, .caught_up.serial = serial});
+}
+
+static size_t encode_welcome(struct mu_client *client)
+{
+    const struct mu_notify_config *config = &client->notify->config;
+    struct mu_local_message message = {
+        .type = MU_LOCAL_WELCOME,
+        .welcome = {.machine = config->machine, .nodes = config->size, .slot = config->self},
+    };
+    if (client->job != NULL) {
+        message.welcome.job = client->job->number;
+        message.welcome.rank = client->rank;
+        message.welcome.size = client->job->spec.size;
+    }
+    return encode(client, &message);
+}
+
+/* ---- events ---- */
+
+static bool concerns(const struct mu_client *client, const struct mu_journal_key *key)
+{
+    return client->role == MU_LOCAL_OPERATOR || key->subject == MU_SUBJECT_NODE ||
+           mu_journal_is_of(key, client->job->number);
+}
+
+/* How many events concern this client that the journal has dropped before it read them. */
+static uint64_t missed(const struct mu_client *client)
+{
+    const struct mu_notify *notify = client->notify;
+    uint64_t from = client->cursor, to = mu_journal_oldest(&notify->journal);
+    if (from >= to)
+        return 0;
+    if (client->role == MU_LOCAL_OPERATOR)
+        return to - from;
+    const struct mu_roll *roll = &client->job->roll;
+    return (uint64_t)(mu_roll_before(&notify->dead, to) - mu_roll_before(&notify->dead, from)) +
+           (mu_roll_before(roll, to) - mu_roll_before(roll, from));
+}
+
+/* Moves its place on to the next event that concerns it.  False: there is none. */
+static bool find_next(struct mu_client *client)
+{
+    const struct mu_journal *journal = &client->notify->journal;
+    uint64_t oldest = mu_journal_oldest(journal);
+    if (client->cursor < oldest)
+        client->cursor = oldest;
+    while (client->cursor <= journal->head &&
+           !concerns(client, mu_journal_key(journal, client->cursor)))
+        client->cursor++;
+    return client->cursor <= journal->head;
+}
+
+/* As it stands in the journal, but marked as state. */
+static size_t mark_state(struct mu_client *client, uint64_t serial)
+{
+    const struct mu_journal *journal = &client->notify->journal;
+    size_t count = mu_journal_key(journal, serial)->count;
+    uint8_t *packet = client->notify->packet;
+    memcpy(packet, mu_journal_packet(journal, serial), count);
+    packet[MU_LOCAL_STATE_AT] = 1;
+    return count;
+}
+
+static size_t encode_gone(struct mu_client *client, bool is_node)
+{
+    struct mu_local_message message = {.type = MU_LOCAL_EVENT, .event.is_state = true};
+    struct mu_local_event *event = &message.event;
+    if (is_node) {
+        const struct mu_roll *roll = &client->notify->dead;
+        event->subject = MU_SUBJECT_NODE;
+        event->node = roll->gone[client->nodes_told].index;
+        mu_roll_event(roll, client->nodes_told, event->node, event);
+    } else {
+        const struct mu_roll *roll = &client->job->roll;
+        event->subject = MU_SUBJECT_PROCESS;
+        event->job = client->job->number;
+        event->rank = roll->gone[client->processes_told].index;
+        event->node = mu_notify_node_of(client->job, event->rank);
+        mu_roll_event(roll, client->processes_told, event->node, event);
+    }
+    return encode(client, &message);
+}
+
+/* Serials of the next ones that it has not been told; UINT64_MAX for none. */
+static void next_gone(const struct mu_client *client, uint64_t *node, uint64_t *process)
+{
+    *node = mu_roll_serial(&client->notify->dead, client->nodes_told);
+    *process = mu_roll_serial(&client->job->roll, client->processes_told);
+}
+
+static size_t encode_member_state(struct mu_client *client)
+{
+    uint64_t node, process;
+    next_gone(client, &node, &process);
+    uint64_t serial = node < process ? node : process;
+    if (serial == UINT64_MAX)
+        return encode_caught_up(client, client->notify->journal.head);
+    /* What the journal still has is told as it was told others: it has all the evidence, also of
+     * those that left. */
+    if (serial >= mu_journal_oldest(&client->notify->journal))
+        return mark_state(client, serial);
+    return encode_gone(client, node < process);
+}
+
+static void member_state_sent(struct mu_client *client)
+{
+    uint64_t node, process;
+    next_gone(client, &node, &process);
+    if (node < process) {
+        client->nodes_told++;
+    } else if (process < node) {
+        client->processes_told++;
+    } else {
+        client->step = MU_STEP_LIVE;
+    }
+}
+
+/* Of an operator who watches: all that is still kept. */
+static size_t encode_operator_state(struct mu_client *client)
+{
+    if (missed(client) > 0) {
+        client->step = MU_STEP_LOST;
+        return 0;
+    }
+    if (!find_next(client))
+        return encode_caught_up(client, client->notify->journal.head);
+    return mark_state(client, client->cursor);
+}
+
+static void operator_state_sent(struct mu_client *client)
+{
+    if (client->cursor > client->notify->journal.head)
+        client->step = MU_STEP_LIVE;
+    else
+        client->cursor++;
+}
+
+static size_t encode_lost(struct mu_client *client)
+{
+    return encode(client,
+                  &(struct mu_local_message){.type = MU_LOCAL_LOST, .lost.count = missed(client)});
+}
+
+static void lost_sent(struct mu_client *client)
+{
+    client->notify->lost += missed(client);
+    client->cursor = mu_journal_oldest(&client->notify->journal);
+    client->nodes_told = client->processes_told = 0;
+    client->step = MU_STEP_STATE;
+}
+
+/* To a member that has asked again: from where to go on, if it has lost nothing. */
+static size_t encode_go_on(struct mu_client *client)
+{
+    if (missed(client) > 0) {
+        client->step = MU_STEP_LOST;
+        return 0;
+    }
+    uint64_t oldest = mu_journal_oldest(&client->notify->journal);
+    return encode_caught_up(client, (client->cursor > oldest ? client->cursor : oldest) - 1);
+}
+
+/* The event itself, not a copy. */
+static size_t find_live(struct mu_client *client, const uint8_t **bytes)
+{
+    const struct mu_journal *journal = &client->notify->journal;
+    if (client->role == MU_LOCAL_MEMBER)
+        return 0;
+    if (missed(client) > 0) {
+        client->step = MU_STEP_LOST;
+        return 0;
+    }
+    if (!find_next(client))
+        return 0;
+    *bytes = mu_journal_packet(journal, client->cursor);
+    return mu_journal_key(journal, client->cursor)->count;
+}
+
+/* ---- answers to an operator ---- */
+
+static size_t encode_node(struct mu_client *client)
+{
+    const struct mu_notify *notify = client->notify;
+    struct mu_local_message message = {.type = MU_LOCAL_NODE};
+    notify->config.hooks.node(notify->config.hooks.owner, &message.node);
+    message.node.jobs = notify->job_count;
+    return encode(client, &message);
+}
+
+static const struct mu_notify_job *next_job(const struct mu_client *client)
+{
+    const struct mu_notify_job *job = client->notify->jobs;
+    while (job != NULL && job->order <= client->job_told)
+        job = job->next;
+    return job;
+}
+
+static size_t encode_job(struct mu_client *client)
+{
+    const struct mu_notify_job *job = next_job(client);
+    if (job == NULL) {
+        client->step = MU_STEP_COUNTERS;
+        return 0;
+    }
+    struct mu_local_message message = {
+        .type = MU_LOCAL_JOB,
+        .job = {.job = job->number,
+                .size = job->spec.size,
+                .failed = job->failed,
+                .left = job->left},
+    };
+    for (uint32_t i = 0; i < job->here_count; i++)
+        message.job.here += job->here[i].pid != 0;
+    return encode(client, &message);
+}
+
+/* The job that was told last, if it is still there. */
+static const struct mu_notify_job *last_job(const struct mu_client *client)
+{
+    const struct mu_notify_job *job = client->notify->jobs;
+    while (job != NULL && job->order != client->job_told)
+        job = job->next;
+    return job;
+}
+
+static size_t encode_process(struct mu_client *client)
+{
+    const struct mu_notify_job *job = last_job(client);
+    while (job != NULL && client->here_told < job->here_count &&
+           job->here[client->here_told].pid == 0)
+        client->here_told++;
+    if (job == NULL || client->here_told >= job->here_count) {
+        client->step = MU_STEP_JOBS;
+        return 0;
+    }
+    const struct mu_notify_here *here = &job->here[client->here_told];
+    return encode(client, &(struct mu_local_message){.type = MU_LOCAL_PROCESS,
+                                                     .process = {here->rank, here->pid}});
+}
+
+/* The i-th counter: our own first.  False: there are no more. */
+static bool counter(const struct mu_notify *notify, uint32_t i, const char **name, uint64_t *value)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } own[] = {
+        {"clients", notify->accepted},       {"clients_refused", notify->refused},
+        {"events", notify->journal.head},    {"events_lost", notify->lost},
+        {"events_ignored", notify->ignored},
+    };
+    enum { OWN = sizeof own / sizeof own[0] };
+    if (i >= OWN)
+        return notify->config.hooks.counter(notify->config.hooks.owner, i - OWN, name, value);
+    *name = own[i].name;
+    *value = own[i].value;
+    return true;
+}
+
+static size_t encode_counter(struct mu_client *client)
+{
+    struct mu_local_message message = {.type = MU_LOCAL_COUNTER};
+    const char *name;
+    if (!counter(client->notify, client->counters_told, &name, &message.counter.value)) {
+        client->step = MU_STEP_DONE;
+        return 0;
+    }
+    snprintf(message.counter.name, sizeof message.counter.name, "%s", name);
+    return encode(client, &message);
+}
+
+static size_t encode_cannot(struct mu_client *client)
+{
+    struct mu_local_message message = {.type = MU_LOCAL_REFUSED, .refused.code = MU_LOCAL_CANNOT};
+    snprintf(message.refused.text, sizeof message.refused.text, "%s", client->why_not);
+    return encode(client, &message);
+}
+
+/* ---- the steps ---- */
+
+/* The next packet of this step: 0 when there is none, or the step has changed. */
+static size_t make_packet(struct mu_client *client, const uint8_t **bytes)
+{
+    *bytes = client->notify->packet;
+    switch (client->step) {
+    case MU_STEP_HELLO:
+    case MU_STEP_IDLE:
+        return 0;
+    case MU_STEP_WELCOME:
+        return encode_welcome(client);
+    case MU_STEP_LOST:
+        return encode_lost(client);
+    case MU_STEP_STATE:
+        return client->role == MU_LOCAL_MEMBER ? encode_member_state(client)
+                                               : encode_operator_state(client);
+    case MU_STEP_GO_ON:
+        return encode_go_on(client);
+    case MU_STEP_LIVE:
+        return find_live(client, bytes);
+    case MU_STEP_NODE:
+        return encode_node(client);
+    case MU_STEP_JOBS:
+        return encode_job(client);
+    case MU_STEP_PROCESSES:
+        return encode_process(client);
+    case MU_STEP_COUNTERS:
+        return encode_counter(client);
+    case MU_STEP_DONE:
+        return encode(client, &(struct mu_local_message){.type = MU_LOCAL_DONE});
+    case MU_STEP_CANNOT:
+        return encode_cannot(client);
+    }
+    abort();
+}
+
+/* The packet that make_packet() made is gone. */
+static void packet_sent(struct mu_client *client)
+{
+    switch (client->step) {
+    case MU_STEP_WELCOME:
+        client->step = client->role == MU_LOCAL_MEMBER ? MU_STEP_STATE : MU_STEP_IDLE;
+        return;
+    case MU_STEP_LOST:
+        lost_sent(client);
+        return;
+    case MU_STEP_STATE:
+        if (client->role == MU_LOCAL_MEMBER)
+            member_state_sent(client);
+        else
+            operator_state_sent(client);
+        return;
+    case MU_STEP_GO_ON:
+        client->step = MU_STEP_LIVE;
+        return;
+    case MU_STEP_LIVE:
+        client->cursor++;
+        return;
+    case MU_STEP_NODE:
+        client->step = MU_STEP_JOBS;
+        return;
+    case MU_STEP_JOBS:
+        client->job_told = next_job(client)->order;
+        client->here_told = 0;
+        client->step = MU_STEP_PROCESSES;
+        return;
+    case MU_STEP_PROCESSES:
+        client->here_told++;
+        return;
+    case MU_STEP_COUNTERS:
+        client->counters_told++;
+        return;
+    case MU_STEP_DONE:
+    case MU_STEP_CANNOT:
+        client->step = MU_STEP_IDLE;
+        return;
+    case MU_STEP_HELLO:
+    case MU_STEP_IDLE:
+        break;
+    }
+    abort();
+}
+
+/* May it say something now?  An operator's next request waits in its socket for the end of the
+ * answer. */
+static bool listens(const struct mu_client *client)
+{
+    return client->role != MU_LOCAL_OPERATOR || client->step == MU_STEP_IDLE ||
+           client->step == MU_STEP_LOST || client->step == MU_STEP_STATE ||
+           client->step == MU_STEP_LIVE;
+}
+
+static void wait_for_room(struct mu_client *client)
+{
+    client->blocked = true;
+    uv_poll_start(&client->poll, UV_WRITABLE | (listens(client) ? UV_READABLE : 0), on_client);
+}
+
+/* The kernel bounds how many of a user are sent and not received yet, by the number of open files.
+ * Where hundreds of processes join at once, they must read theirs first. */
+static void wait_for_descriptors(struct mu_client *client)
+{
+    client->later = true;
+    mu_notify_look_again(client->notify);
+}
+
+void mu_client_pump(struct mu_client *client)
+{
+    while (client->fd >= 0 && !client->blocked && !client->later) {
+        const uint8_t *bytes;
+        enum mu_client_step step = client->step;
+        size_t count = make_packet(client, &bytes);
+        if (count == 0 && client->step == step)
+            return;
+        if (count == 0)
+            continue;
+        ssize_t sent = step == MU_STEP_WELCOME && client->job != NULL
+                           ? send_with_board(client, bytes, count)
+                           : send_packet(client->fd, bytes, count);
+        if (sent == (ssize_t)count)
+            packet_sent(client);
+        else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
+            wait_for_room(client);
+        else if (errno == ETOOMANYREFS)
+            wait_for_descriptors(client);
+        else
+            mu_client_close(client);
+    }
+}
+
+/* ---- what it says ---- */
+
+/* Whose process it is, by the kernel's word; false when the kernel has none: the process is in
+ * another group by now, or mu_notify_started() is still to come. */
+static bool recognize(const struct mu_client *client, uint32_t *job_number, uint32_t *rank)
+{
+    pid_t group = client->pid > 0 ? getpgid(client->pid) : -1;
+    for (const struct mu_notify_job *job = client->notify->jobs; job != NULL; job = job->next)
+        for (uint32_t i = 0; i < job->here_count; i++) {
+            pid_t pid = (pid_t)job->here[i].pid;
+            if (pid == 0 || (pid != client->pid && pid != group))
+                continue;
+            *job_number = job->number;
+            *rank = job->here[i].rank;
+            return true;
+        }
+    return false;
+}
+
+static void on_member(struct mu_client *client, const struct mu_local_hello *hello)
+{
+    char text[MU_LOCAL_TEXT_MAX + 1];
+    uint32_t job, rank;
+    if (recognize(client, &job, &rank) && (job != hello->job || rank != hello->rank)) {
+        snprintf(text, sizeof text,
+                 "process %d is rank %" PRIu32 " of job %" PRIu32 ", not rank %" PRIu32
+                 " of job %" PRIu32,
+                 (int)client->pid, rank, job, hello->rank, hello->job);
+        break_off(client, MU_LOCAL_NOT_KNOWN, text);
+        return;
+    }
+    client->job = mu_notify_find(client->notify, hello->job);
+    if (client->job == NULL || mu_notify_find_here(client->job, hello->rank) == NULL) {
+        snprintf(text, sizeof text, "no rank %" PRIu32 " of a job %" PRIu32 " on this node",
+                 hello->rank, hello->job);
+        break_off(client, MU_LOCAL_NOT_KNOWN, text);
+        return;
+    }
+    client->rank = hello->rank;
+    client->step = MU_STEP_WELCOME;
+    if (hello->role == MU_LOCAL_VOTER) {
+        const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
+        int fd = client->fd;
+        let_go(client);
+        hooks->voter(hooks->owner, hello->job, hello->rank, fd);
+    }
+}
+
+static void on_hello(struct mu_client *client, const struct mu_local_hello *hello)
+{
+    char text[MU_LOCAL_TEXT_MAX + 1];
+    if (hello->version != MU_LOCAL_VERSION) {
+        snprintf(text, sizeof text, "version %u is not spoken here, only version %d",
+                 hello->version, MU_LOCAL_VERSION);
+        break_off(client, MU_LOCAL_OTHER_VERSION, text);
+        return;
+    }
+    client->role = hello->role;
+    if (hello->role != MU_LOCAL_OPERATOR)
+        on_member(client, hello);
+    else
+        client->step = MU_STEP_WELCOME;
+}
+
+/* What an operator asked for was done, or cannot be. */
+static void answer(struct mu_client *client, const char *why_not)
+{
+    client->step = why_not == NULL ? MU_STEP_DONE : MU_STEP_CANNOT;
+    if (why_not != NULL)
+        snprintf(client->why_not, sizeof client->why_not, "%s", why_not);
+}
+
+static void on_request(struct mu_client *client, const struct mu_local_message *message)
+{
+    const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
+    switch ((enum mu_local_type)message->type) {
+    case MU_LOCAL_STATUS:
+        client->step = MU_STEP_NODE;
+        client->job_told = 0;
+        client->counters_told = 0;
+        return;
+    case MU_LOCAL_KILL:
+        answer(client, hooks->kill(hooks->owner, message->kill.job, message->kill.signal));
+        return;
+    case MU_LOCAL_SET:
+        answer(client, hooks->set(hooks->owner, message->set.period_ns, message->set.timeout_ns));
+        return;
+    case MU_LOCAL_CHAOS:
+        client->holds = true;
+        answer(client, hooks->chaos(hooks->owner, &message->chaos, client->since));
+        return;
+    case MU_LOCAL_WATCH:
+        client->step = MU_STEP_STATE;
+        client->cursor = mu_journal_oldest(&client->notify->journal);
+        return;
+    default:
+        break_off(client, MU_LOCAL_BAD_PACKET, "not something that an operator asks");
+    }
+}
+
+static void on_again(struct mu_client *client, uint64_t serial)
+{
+    if (client->step != MU_STEP_LIVE || serial > client->notify->journal.head) {
+        break_off(client, MU_LOCAL_BAD_PACKET, "nothing that it could have read is gone");
+        return;
+    }
+    client->cursor = serial;
+    client->step = MU_STEP_GO_ON;
+}
+
+static void on_member_says(struct mu_client *client, const struct mu_local_message *message)
+{
+    if (message->type == MU_LOCAL_AGAIN)
+        on_again(client, message->again.serial);
+    else if (message->type == MU_LOCAL_LEAVE)
+        mu_client_close(client);
+    else
+        break_off(client, MU_LOCAL_BAD_PACKET, "not something that a member says");
+}
+
+static void on_packet(struct mu_client *client, const uint8_t *bytes, size_t count)
+{
+    struct mu_local_message message;
+    const char *rule = mu_local_decode(bytes, count, &message);
+    if (rule != NULL)
+        break_off(client, MU_LOCAL_BAD_PACKET, rule);
+    else if (client->step == MU_STEP_HELLO && message.type == MU_LOCAL_HELLO)
+        on_hello(client, &message.hello);
+    else if (client->step == MU_STEP_HELLO)
+        break_off(client, MU_LOCAL_BAD_PACKET, "the first packet is HELLO");
+    else if (client->role == MU_LOCAL_MEMBER)
+        on_member_says(client, &message);
+    else if (client->step == MU_STEP_IDLE)
+        on_request(client, &message);
+    else
+        break_off(client, MU_LOCAL_BAD_PACKET, "who watches says nothing more");
+}
+
+/* Did it say LEAVE?  One that closed without having read everything resets the connection, and that
+ * is told before the packets that are still there. */
+static bool has_left(const struct mu_client *client)
+{
+    for (;;) {
+        uint8_t type;
+        ssize_t count = recv(client->fd, &type, 1, MSG_DONTWAIT | MSG_TRUNC);
+        if (count < 0 && (errno == EINTR || errno == ECONNRESET))
+            continue;
+        if (count <= 0)
+            return false;
+        if (count == 1 && type == MU_LOCAL_LEAVE)
+            return true;
+    }
+}
+
+static void on_hang_up(struct mu_client *client, bool was_reset)
+{
+    const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
+    const struct mu_notify_here *here =
+        client->job != NULL ? mu_notify_find_here(client->job, client->rank) : NULL;
+    /* Not a child of it that has opened a handle of its own. */
+    if (here != NULL && here->pid != 0 && here->pid == (uint32_t)client->pid &&
+        !(was_reset && has_left(client)))
+        hooks->dying(hooks->owner, client->job->number, client->rank);
+    mu_client_close(client);
+}
+
+static void read_packet(struct mu_client *client)
+{
+    uint8_t bytes[MU_LOCAL_PACKET_MAX];
+    /* MSG_TRUNC: the packet's length, also when it is longer than this. */
+    ssize_t count = recv(client->fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_TRUNC);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (count <= 0)
+        on_hang_up(client, count < 0);
+    else
+        on_packet(client, bytes, (size_t)count);
+}
+
+static void on_client(uv_poll_t *poll, int status, int events)
+{
+    struct mu_client *client = poll->data;
+    if (status < 0) {
+        on_hang_up(client, true); /* it had not read everything */
+        return;
+    }
+    if (events & UV_READABLE)
+        read_packet(client);
+    bool had_waited = client->blocked && (events & UV_WRITABLE) != 0;
+    if (had_waited)
+        client->blocked = false;
+    mu_client_pump(client);
+    if (had_waited && client->fd >= 0 && !client->blocked)
+        uv_poll_start(&client->poll, UV_READABLE, on_client);
+}

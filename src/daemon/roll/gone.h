@@ -1,0 +1,56 @@
+/* Who of a job, or of the machine, is gone: each once, in the order in which it became known here.
+ * For notify.c and daemon/programs/client.c only.
+ *
+ * It is complete, where the journal only has the last events: the state is told from it.  Room for
+ * everybody is taken at the start, but memory that was never written costs nothing, so what it
+ * takes grows with those who are gone: 40 bytes each, and 48 more for a failure, whose evidence is
+ * kept.  Of those that left only when is kept. */
+#ifndef MU_DAEMON_ROLL_GONE_H
+#define MU_DAEMON_ROLL_GONE_H
+
+#include "wire/local/local.h"
+
+struct mu_gone {
+    uint64_t serial;
+    uint64_t learned_ns, age_ns;
+    uint32_t index; /* rank or slot */
+    uint32_t proof; /* its place there, plus 1; 0: it left */
+    uint16_t hops;
+};
+
+struct mu_proof {
+    uint8_t bytes[MU_EVIDENCE_BYTES_MAX - MU_EVIDENCE_PATH_MAX]; /* encoded: enough for most */
+    uint16_t count;
+    uint8_t *longer; /* what does not fit there; NULL: it does */
+};
+
+struct mu_roll {
+    uint32_t size;  /* ranks or slots */
+    uint32_t count; /* that are gone */
+    uint32_t proof_count;
+    uint64_t *is_gone; /* a bit each */
+    struct mu_gone *gone;
+    struct mu_proof *proofs;
+};
+
+/* False: no memory. */
+bool mu_roll_init(struct mu_roll *roll, uint32_t size);
+void mu_roll_free(struct mu_roll *roll);
+
+bool mu_roll_has(const struct mu_roll *roll, uint32_t index);
+
+/* One that is not there yet; the serial is above all others'. */
+void mu_roll_add(struct mu_roll *roll, uint32_t index, const struct mu_local_event *event);
+
+/* How many became known before the event with that serial. */
+uint32_t mu_roll_before(const struct mu_roll *roll, uint64_t serial);
+
+/* Serial of the i-th; UINT64_MAX when there are not so many. */
+uint64_t mu_roll_serial(const struct mu_roll *roll, uint32_t i);
+
+/* The i-th: all but subject, job, rank and node, which the caller knows; evidence.node is 'node'.
+ */
+void mu_roll_event(const struct mu_roll *roll, uint32_t i, mu_slot node,
+                   struct mu_local_event *event);
+
+#endif

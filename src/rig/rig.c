@@ -1,0 +1,222 @@
+#include "rig/rig.h"
+
+#include "rig/page.h"
+#include "launch/operator.h"
+#include "launch/signals.h"
+#include "launch/sweep.h"
+#include "core/ring/ring.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEARD_WAIT_MS = 30000, HEARD_STEP_MS = 10, SWEEP_MS = 10000 };
+
+void bench_ring_broke(struct bench_ring *ring, mu_slot node, const char *why)
+{
+    if (!ring->is_broken && ring->signal == 0)
+        fprintf(stderr, "%s: node %u: %s\n", ring->config.command, node, why);
+    ring->is_broken = true;
+}
+
+const char *bench_ring_times_error(uint64_t period_ms, uint64_t timeout_ms)
+{
+    return mu_detect_times_error(period_ms * 1000000u, timeout_ms * 1000000u);
+}
+
+/* ---- hooks ---- */
+
+static void on_failed(void *owner, const char *text)
+{
+    struct bench_ring *ring = owner;
+    if (ring->signal == 0)
+        fprintf(stderr, "%s: %s\n", ring->config.command, text);
+    ring->is_broken = true;
+}
+
+static void on_lost(void *owner, mu_slot node, const char *text)
+{
+    struct bench_ring *ring = owner;
+    if (ring->config.lost != NULL)
+        ring->config.lost(ring->config.owner, node, text);
+    else
+        bench_ring_broke(ring, node, text);
+}
+
+static void on_tick(uv_timer_t *tick)
+{
+    uv_stop(tick->loop); /* also when it is due before the loop has begun to wait */
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct bench_ring *ring = handle->data;
+    ring->signal = number;
+    machine_end(ring->machine, 0); /* who waits for it to be ready waits no longer */
+    uv_stop(handle->loop);
+}
+
+/* As nohup wants it. */
+static bool hangup_is_ignored(void)
+{
+    struct sigaction now;
+    return sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+static void take_signals(struct bench_ring *ring)
+{
+    static const int numbers[BENCH_RING_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < BENCH_RING_SIGNALS; i++) {
+        uv_signal_init(&ring->loop, &ring->signals[i]);
+        ring->signals[i].data = ring;
+        if (numbers[i] != SIGHUP || !hangup_is_ignored())
+            uv_signal_start(&ring->signals[i], on_signal, numbers[i]);
+        uv_unref((uv_handle_t *)&ring->signals[i]);
+    }
+}
+
+/* ---- what a daemon counts ---- */
+
+static void take_counter(struct bench_ring_counts *counts, const char *name, uint64_t value)
+{
+    const struct {
+        const char *name;
+        uint64_t *to;
+    } rows[] = {
+        {"ring_period_ns", &counts->period_ns},
+        {"ring_timeout_ns", &counts->timeout_ns},
+        {"ring_lease_ns", &counts->lease_ns},
+        {"beats_out", &counts->beats_out},
+        {"beat_bytes_out", &counts->beat_bytes_out},
+        {"ring_cpu_ns", &counts->cpu_ns},
+        {"ring_lag_ns_p99", &counts->lag_ns_p99},
+        {"ring_lag_ns_max", &counts->lag_ns_max},
+        {"ring_lags_given_back", &counts->lags_given_back},
+        {"ring_unreachable", &counts->unreachable},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(name, rows[i].name) == 0)
+            *rows[i].to = value;
+}
+
+static bool hear_status(struct operator_link *link, struct bench_ring_counts *counts)
+{
+    struct mu_local_message message = {.type = MU_LOCAL_STATUS};
+    if (!operator_say(link, &message))
+        return false;
+    while (operator_hear(link, &message, OPERATOR_TIMEOUT_MS)) {
+        if (message.type == MU_LOCAL_DONE)
+            return true;
+        if (message.type == MU_LOCAL_NODE)
+            counts->up_ns = message.node.up_ns;
+        else if (message.type == MU_LOCAL_COUNTER)
+            take_counter(counts, message.counter.name, message.counter.value);
+        else if (message.type != MU_LOCAL_JOB && message.type != MU_LOCAL_PROCESS)
+            return operator_unexpected(link, &message);
+    }
+    return false;
+}
+
+bool bench_ring_ask(struct bench_ring *ring, mu_slot node, struct bench_ring_counts *counts,
+                    char why[MACHINE_TEXT_MAX])
+{
+    const struct operator_daemon daemon = {.machine = machine_id(ring->machine), .slot = node};
+    struct operator_link link;
+    *counts = (struct bench_ring_counts){0};
+    bool good = operator_open(&link, &daemon) && hear_status(&link, counts);
+    if (!good)
+        snprintf(why, MACHINE_TEXT_MAX, "%s", link.why);
+    operator_close(&link);
+    return good;
+}
+
+/* A node that holds a lease is heard: its observer has acknowledged a heartbeat. */
+bool bench_ring_wait_heard(struct bench_ring *ring)
+{
+    uint64_t end_ns = bench_now_ns() + HEARD_WAIT_MS * UINT64_C(1000000);
+    char why[MACHINE_TEXT_MAX];
+    for (mu_slot node = 0; node < ring->config.nodes && !ring->is_broken;) {
+        struct bench_ring_counts counts;
+        if (!bench_ring_ask(ring, node, &counts, why))
+            bench_ring_broke(ring, node, why);
+        else if (counts.lease_ns > 0)
+            node++;
+        else if (bench_now_ns() > end_ns)
+            bench_ring_broke(ring, node, "is not heard by its observer after 30 s");
+        else if (!bench_ring_pass_ms(ring, HEARD_STEP_MS))
+            return false;
+    }
+    return !ring->is_broken;
+}
+
+/* ---- beginning and end ---- */
+
+bool bench_ring_open(struct bench_ring *ring, const struct bench_ring_config *config)
+{
+    char text[MACHINE_TEXT_MAX];
+    *ring = (struct bench_ring){.config = *config};
+    signal(SIGPIPE, SIG_IGN); /* a daemon may be gone when we still talk to it */
+    run_sweep_prepare();
+    ring->has_loop = uv_loop_init(&ring->loop) == 0;
+    if (!ring->has_loop) {
+        fprintf(stderr, "%s: no memory or descriptors for a loop\n", config->command);
+        return false;
+    }
+    uv_timer_init(&ring->loop, &ring->tick);
+    struct machine_config machine = {
+        .loop = &ring->loop,
+        .nodes = config->nodes,
+        .period_ns = config->period_ns,
+        .timeout_ns = config->timeout_ns,
+        .fanout = config->fanout,
+        .is_mute = config->is_mute,
+        .hooks = {.owner = ring, .failed = on_failed, .lost = on_lost},
+    };
+    ring->machine = machine_open(&machine, text);
+    if (ring->machine == NULL) {
+        fprintf(stderr, "%s: %s\n", config->command, text);
+        return false;
+    }
+    take_signals(ring);
+    return machine_wait_ready(ring->machine);
+}
+
+void bench_ring_close(struct bench_ring *ring)
+{
+    if (ring->machine != NULL) {
+        /* Before their lifelines end: they need not say goodbye to each other. */
+        for (mu_slot node = 0; node < ring->config.nodes; node++)
+            machine_kill(ring->machine, node);
+        machine_end(ring->machine, 0);
+        machine_wait_gone(ring->machine);
+        machine_free(ring->machine);
+        for (int i = 0; i < BENCH_RING_SIGNALS; i++)
+            uv_close((uv_handle_t *)&ring->signals[i], NULL);
+    }
+    if (ring->has_loop) {
+        uv_close((uv_handle_t *)&ring->tick, NULL);
+        uv_run(&ring->loop, UV_RUN_DEFAULT);
+        int closed = uv_loop_close(&ring->loop);
+        assert(closed == 0);
+        (void)closed;
+    }
+    ring->machine = NULL;
+    ring->has_loop = false;
+    run_sweep(SWEEP_MS);
+}
+
+int bench_ring_end(const struct bench_ring *ring, int code)
+{
+    if (ring->signal != 0)
+        run_signals_die(ring->signal);
+    return code;
+}
+
+bool bench_ring_pass_ms(struct bench_ring *ring, uint32_t ms)
+{
+    uv_update_time(&ring->loop);
+    uv_timer_start(&ring->tick, on_tick, ms, 0);
+    uv_run(&ring->loop, UV_RUN_DEFAULT);
+    return !ring->is_broken && ring->signal == 0;
+}

@@ -1,9 +1,0 @@
-/* One small world, drawn from its seed and checked against the laws of spread and link. */
-#ifndef MU_SIM_CHECK_SPREAD_H
-#define MU_SIM_CHECK_SPREAD_H
-
-#include "sim/check.h"
-
-sim_check_one sim_check_spread_one;
-
-#endif

@@ -1,0 +1,287 @@
+#include "sim/node/law.h"
+
+#include "core/base/graph.h"
+#include "sim/base/memory.h"
+#include "sim/node/trace.h"
+#include "sim/node/world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sim_law_init(struct sim_law *law, struct sim_world *world)
+{
+    memset(law, 0, sizeof *law);
+    law->acks = sim_calloc(world->size, sizeof *law->acks);
+    if (world->net.plan.tracked)
+        law->highest_sent =
+            sim_calloc((size_t)world->size * world->size, sizeof *law->highest_sent);
+}
+
+void sim_law_free(struct sim_law *law)
+{
+    for (uint32_t i = 0; i < law->told_count; i++) {
+        free(law->told[i].delivered);
+        free(law->told[i].sent);
+        free(law->told[i].copies);
+    }
+    free(law->told);
+    free(law->highest_sent);
+    free(law->acks);
+    memset(law, 0, sizeof *law);
+}
+
+void sim_law_fail(struct sim_world *world, const char *law, const char *format, ...)
+{
+    if (world->law.broken != NULL)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(world->law.message, sizeof world->law.message, format, arguments);
+    va_end(arguments);
+    world->law.broken = law;
+    world->law.broken_step = world->events;
+}
+
+static struct sim_told *told_of(struct sim_world *world, const struct mu_notice_id *id)
+{
+    struct sim_law *law = &world->law;
+    for (uint32_t i = 0; i < law->told_count; i++)
+        if (mu_notice_compare(&law->told[i].id, id) == 0)
+            return &law->told[i];
+    if (law->told_count == law->told_capacity) {
+        law->told_capacity = law->told_capacity == 0 ? 16 : 2 * law->told_capacity;
+        law->told = sim_realloc(law->told, law->told_capacity * sizeof *law->told);
+    }
+    struct sim_told *told = &law->told[law->told_count++];
+    size_t size = world->size;
+    *told = (struct sim_told){.id = *id};
+    told->delivered = sim_calloc(size, sizeof *told->delivered);
+    told->sent = sim_calloc(size, sizeof *told->sent);
+    if (world->net.plan.tracked)
+        told->copies = sim_calloc(size * size, sizeof *told->copies);
+    return told;
+}
+
+/* ---- S2: at most once; S4: hops ---- */
+
+void sim_law_on_deliver(struct sim_world *world, mu_slot node, const struct mu_notice *notice)
+{
+    struct sim_law *law = &world->law;
+    struct sim_told *told = told_of(world, &notice->id);
+    char what[64];
+    if (++told->delivered[node] > 1)
+        sim_law_fail(world, "S2", "node %u delivers '%s' %u times", node,
+                     sim_trace_notice(what, &notice->id), told->delivered[node]);
+    if (notice->hops > law->hops_max)
+        law->hops_max = notice->hops;
+    law->last_heard_ns = world->queue.now_ns;
+    if (law->hop_of != NULL)
+        law->hop_of[node] = notice->hops;
+    if (world->plan->calm && notice->hops > mu_graph_bits(world->size))
+        sim_law_fail(world, "S4", "'%s' took %u hops to node %u, at most %u are allowed",
+                     sim_trace_notice(what, &notice->id), notice->hops, node,
+                     mu_graph_bits(world->size));
+}
+
+/* ---- S3: how many messages ---- */
+
+static bool is_resend(struct sim_world *world, mu_slot node, mu_slot peer, uint64_t sequence)
+{
+    if (world->law.highest_sent == NULL)
+        return false;
+    uint64_t *highest = &world->law.highest_sent[(size_t)node * world->size + peer];
+    if (sequence <= *highest)
+        return true;
+    *highest = sequence;
+    return false;
+}
+
+void sim_law_on_send(struct sim_world *world, mu_slot node, mu_slot peer,
+                     const struct mu_frame *frame)
+{
+    if (frame->type == MU_FRAME_ACK) {
+        world->law.acks[node]++;
+        return;
+    }
+    if (is_resend(world, node, peer, frame->sequence))
+        return;
+    struct sim_told *told = told_of(world, &frame->notice.id);
+    char what[64];
+    /* A neighbour that dies may be replaced by one onward and one back, but then it had two edges
+     * and got one copy. */
+    bool some_died = world->living < world->size;
+    uint32_t dead = some_died ? sim_world_node(world, node)->dead.count : 0;
+    uint32_t most = mu_graph_edges(world->size) + dead;
+    if (++told->sent[node] > most)
+        sim_law_fail(world, "S3", "node %u sends '%s' %u times, at most %u with %u dead", node,
+                     sim_trace_notice(what, &told->id), told->sent[node], most, dead);
+    if (told->copies != NULL && ++told->copies[(size_t)node * world->size + peer] > 1)
+        sim_law_fail(world, "S3", "node %u sends '%s' to node %u twice", node,
+                     sim_trace_notice(what, &told->id), peer);
+}
+
+void sim_law_on_fault(struct sim_world *world, mu_slot node, enum mu_fault fault)
+{
+    sim_law_fail(world, "no-fault", "node %u: %s", node, mu_fault_text(fault));
+}
+
+/* ---- S6: news does not wait for the detector ---- */
+
+static void check_edges_served(struct sim_world *world, const struct sim_told *told, mu_slot node)
+{
+    const struct mu_spread *spread = &sim_world_node(world, node)->spread;
+    for (uint32_t e = 0; e < spread->edge_count; e++) {
+        mu_slot peer = spread->edges[e].slot;
+        if (peer == MU_SLOT_NONE || !sim_world_alive(world, peer) || told->delivered[peer] > 0)
+            continue;
+        char what[64];
+        sim_law_fail(world, "S6", "node %u knows '%s', its live neighbour %u does not", node,
+                     sim_trace_notice(what, &told->id), peer);
+    }
+}
+
+void sim_law_on_calm(struct sim_world *world)
+{
+    for (uint32_t i = 0; i < world->law.told_count; i++)
+        for (mu_slot node = 0; node < world->size; node++)
+            if (sim_world_alive(world, node) && world->law.told[i].delivered[node] > 0)
+                check_edges_served(world, &world->law.told[i], node);
+}
+
+/* ---- S1: all survivors or none ---- */
+
+static void check_all_told(struct sim_world *world, const struct sim_told *told)
+{
+    mu_slot knows = MU_SLOT_NONE, lacks = MU_SLOT_NONE;
+    for (mu_slot node = 0; node < world->size; node++) {
+        if (!sim_world_alive(world, node))
+            continue;
+        if (told->delivered[node] > 0)
+            knows = node;
+        else
+            lacks = node;
+    }
+    char what[64];
+    if (knows != MU_SLOT_NONE && lacks != MU_SLOT_NONE)
+        sim_law_fail(world, "S1", "node %u knows '%s', node %u never hears it", knows,
+                     sim_trace_notice(what, &told->id), lacks);
+}
+
+/* ---- S5: the graph among survivors ---- */
+
+/* The greatest distance from 'start' along the edges of live nodes; UINT32_MAX: not all reached. */
+static uint32_t reach(const struct sim_world *world, mu_slot start, uint32_t *distance,
+                      mu_slot *queue)
+{
+    uint32_t seen = 1, farthest = 0;
+    for (mu_slot node = 0; node < world->size; node++)
+        distance[node] = UINT32_MAX;
+    distance[start] = 0;
+    queue[0] = start;
+    for (uint32_t next = 0; next < seen; next++) {
+        const struct mu_spread *spread = &sim_world_node(world, queue[next])->spread;
+        farthest = distance[queue[next]];
+        for (uint32_t e = 0; e < spread->edge_count; e++) {
+            mu_slot peer = spread->edges[e].slot;
+            if (peer == MU_SLOT_NONE || !sim_world_alive(world, peer) ||
+                distance[peer] != UINT32_MAX)
+                continue;
+            distance[peer] = farthest + 1;
+            queue[seen++] = peer;
+        }
+    }
+    return seen == world->living ? farthest : UINT32_MAX;
+}
+
+static void check_graph(struct sim_world *world)
+{
+    uint32_t *distance = sim_calloc(world->size, sizeof *distance);
+    mu_slot *queue = sim_calloc(world->size, sizeof *queue);
+    for (mu_slot node = 0; node < world->size; node++) {
+        if (!sim_world_alive(world, node))
+            continue;
+        uint32_t farthest = reach(world, node, distance, queue);
+        if (farthest == UINT32_MAX)
+            sim_law_fail(world, "S5", "node %u does not reach every survivor", node);
+        else if (farthest > mu_graph_bits(world->size))
+            sim_law_fail(world, "S5", "node %u is %u hops from a survivor, at most %u are allowed",
+                         node, farthest, mu_graph_bits(world->size));
+    }
+    free(distance);
+    free(queue);
+}
+
+/* ---- K1: a link loses nothing and repeats nothing ---- */
+
+static void check_links(struct sim_world *world, mu_slot node)
+{
+    struct mu_links *links = &sim_world_node(world, node)->links;
+    if (links->repeats > 0)
+        sim_law_fail(world, "K1", "node %u was sent %llu frames again that it had", node,
+                     (unsigned long long)links->repeats);
+    for (uint32_t i = 0; i < links->count; i++) {
+        const struct mu_link *link = &links->at[i];
+        if (link->peer == MU_SLOT_NONE || !sim_world_alive(world, link->peer))
+            continue;
+        uint64_t received = mu_node_link_has(sim_world_node(world, link->peer), node);
+        if (link->sent != received)
+            sim_law_fail(world, "K1", "node %u sent %llu frames to node %u, which received %llu",
+                         node, (unsigned long long)link->sent, link->peer,
+                         (unsigned long long)received);
+    }
+}
+
+void sim_law_on_quiet(struct sim_world *world)
+{
+    sim_law_on_calm(world);
+    for (uint32_t i = 0; i < world->law.told_count; i++)
+        check_all_told(world, &world->law.told[i]);
+    if (!world->net.plan.tracked)
+        return; /* too large for the rest */
+    for (mu_slot node = 0; node < world->size; node++)
+        if (sim_world_alive(world, node))
+            check_links(world, node);
+    if (world->law.broken == NULL)
+        check_graph(world);
+}
+
+/* ---- S7: what everybody has is forgotten, but for the deaths of nodes ---- */
+
+void sim_law_on_end(struct sim_world *world)
+{
+    if (world->plan->config.retain_ns == MU_NEVER)
+        return;
+    for (mu_slot node = 0; world->law.broken == NULL && node < world->size; node++) {
+        const struct mu_spread *spread = &sim_world_node(world, node)->spread;
+        for (uint16_t i = 0; sim_world_alive(world, node) && i < spread->count; i++) {
+            char what[64];
+            const struct mu_notice_id *id = &spread->held[spread->order[i]].id;
+            if (id->kind != MU_NOTICE_NODE_DEAD)
+                sim_law_fail(world, "S7", "node %u never forgets '%s'", node,
+                             sim_trace_notice(what, id));
+        }
+    }
+}
+
+/* ---- figures ---- */
+
+uint32_t sim_law_messages_max(const struct sim_world *world)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < world->law.told_count; i++)
+        for (mu_slot node = 0; node < world->size; node++)
+            if (world->law.told[i].sent[node] > most)
+                most = world->law.told[i].sent[node];
+    return most;
+}
+
+uint32_t sim_law_acks_max(const struct sim_world *world)
+{
+    uint32_t most = 0;
+    for (mu_slot node = 0; node < world->size; node++)
+        if (world->law.acks[node] > most)
+            most = world->law.acks[node];
+    return most;
+}

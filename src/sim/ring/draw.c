@@ -1,0 +1,316 @@
+#include "sim/ring/draw.h"
+
+#include "sim/ring/law_inside.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { MS = 1000 * 1000, SETTLE_TIMEOUTS = 16 };
+
+static uint64_t between(struct ring_draw *draw, uint64_t low, uint64_t high)
+{
+    return low >= high ? low : sim_random_between(&draw->random, low, high);
+}
+
+static bool chance(struct ring_draw *draw, uint32_t percent)
+{
+    return sim_random_chance(&draw->random, percent);
+}
+
+static mu_slot draw_slot(struct ring_draw *draw)
+{
+    return (mu_slot)sim_random_below(&draw->random, draw->plan.config.size);
+}
+
+static struct ring_fault *add_at(struct ring_draw *draw, enum ring_fault_type type, mu_slot node,
+                                 uint64_t at_ns)
+{
+    assert(draw->plan.fault_count < RING_FAULTS_MAX);
+    struct ring_fault *fault = &draw->faults[draw->plan.fault_count++];
+    *fault = (struct ring_fault){
+        .type = type, .node = node, .peer = MU_SLOT_NONE, .at_ns = at_ns / 1000 * 1000 + 250};
+    return fault;
+}
+
+static struct ring_fault *add(struct ring_draw *draw, enum ring_fault_type type, mu_slot node)
+{
+    return add_at(draw, type, node, between(draw, draw->from_ns, draw->until_ns));
+}
+
+/* ---- times ---- */
+
+static uint64_t draw_timeout_ns(struct ring_draw *draw, uint64_t period_ns)
+{
+    return period_ns * between(draw, 8, chance(draw, 20) ? 40 : 12) / 4;
+}
+
+/* Delays of all datagrams, and stalls of a node, within what the law allows; sometimes close to it.
+ * Whoever is asked needs a round trip within a timeout, too. */
+static void draw_delays(struct ring_draw *draw)
+{
+    struct ring_plan *plan = &draw->plan;
+    const struct mu_detect_config *config = &plan->config;
+    uint64_t spare_ns = ring_law_min(config->timeout_ns - config->period_ns,
+                                     draw->other_timeout_ns - draw->other_period_ns);
+    uint64_t round_ns = ring_law_min(config->timeout_ns, draw->other_timeout_ns) / 2;
+    draw->limit_ns = ring_law_min(spare_ns, round_ns);
+    plan->timer_ns_max = draw->limit_ns / 1000;
+    uint64_t usable_ns = draw->limit_ns - draw->limit_ns / 16;
+    plan->net.delay_ns_min = 2000;
+    plan->net.delay_ns_max =
+        between(draw, 10 * 1000, chance(draw, 30) ? usable_ns : draw->limit_ns / 10);
+    if (draw->kind == RING_CUT_PAIR)
+        plan->net.delay_ns_max = between(draw, 5 * 1000, draw->limit_ns / 64);
+    draw->stall_ns_max = (usable_ns - plan->net.delay_ns_max) / 2;
+    if (chance(draw, 50))
+        plan->queue_ns_max = between(draw, 0, draw->limit_ns / 4);
+    plan->tell_ns_max = between(draw, 0, chance(draw, 20) ? config->timeout_ns : spare_ns / 8);
+}
+
+static void draw_config(struct ring_draw *draw, uint32_t nodes, uint32_t broken_rules)
+{
+    struct mu_detect_config *config = &draw->plan.config;
+    mu_detect_config_default(config, nodes, 0);
+    static const uint64_t periods_ms[] = {1, 5, 10, 100};
+    config->period_ns = periods_ms[sim_random_below(&draw->random, 4)] * MS;
+    config->timeout_ns = draw_timeout_ns(draw, config->period_ns);
+    draw->other_period_ns = config->period_ns;
+    draw->other_timeout_ns = config->timeout_ns;
+    if (draw->kind != RING_CUT_PAIR && chance(draw, 25)) {
+        draw->other_period_ns = config->period_ns * between(draw, 4, 12) / 4;
+        draw->other_timeout_ns = draw_timeout_ns(draw, draw->other_period_ns);
+    }
+    config->dead = nodes;
+    config->broken_rules = broken_rules;
+    config->alone_declares =
+        (draw->kind == RING_WITHIN_BOUNDS || draw->kind == RING_FEW_LOSSES) && chance(draw, 50);
+}
+
+static void draw_schedule(struct ring_draw *draw)
+{
+    struct ring_plan *plan = &draw->plan;
+    struct mu_detect_config *config = &plan->config;
+    uint64_t timeout_ns = ring_law_max(config->timeout_ns, draw->other_timeout_ns);
+    plan->start_ns_max = between(draw, 1, 2 * config->period_ns);
+    config->grace_ns = plan->start_ns_max + between(draw, timeout_ns, 3 * timeout_ns);
+    draw->from_ns = plan->start_ns_max + config->grace_ns;
+    if (draw->kind != RING_CUT_PAIR && chance(draw, 15))
+        draw->from_ns = 0;
+    draw->until_ns =
+        plan->start_ns_max + config->grace_ns +
+        between(draw, config->period_ns, chance(draw, 50) ? 3 * timeout_ns : 10 * timeout_ns);
+}
+
+/* ---- troubles of the network ---- */
+
+static void draw_net(struct ring_draw *draw)
+{
+    struct ring_net_plan *net = &draw->plan.net;
+    const struct mu_detect_config *config = &draw->plan.config;
+    net->from_ns = draw->from_ns;
+    net->until_ns = draw->until_ns;
+    if (chance(draw, 50))
+        net->repeat_ppm = (uint32_t)between(draw, 1000, 200 * 1000);
+    if (chance(draw, 50)) {
+        net->replay_ppm = (uint32_t)between(draw, 1000, 200 * 1000);
+        net->replay_ns_max = between(draw, 1000, 4 * config->timeout_ns);
+    }
+    if (chance(draw, 50))
+        net->haunt_percent = 70;
+    if (sim_random_hash(draw->plan.seed) % 2 == 1)
+        net->echo_percent = 50;
+    if (draw->kind == RING_FEW_LOSSES) {
+        net->loss_ppm = (uint32_t)between(draw, 1000, 300 * 1000);
+        net->loss_apart_ns =
+            ring_law_max(config->timeout_ns, draw->other_timeout_ns) + 2 * net->delay_ns_max;
+    }
+    if (draw->kind == RING_STORM) {
+        net->loss_ppm = (uint32_t)between(draw, 0, chance(draw, 30) ? 400 * 1000 : 30 * 1000);
+        net->late_ppm = (uint32_t)between(draw, 0, 50 * 1000);
+        net->late_ns_max = between(draw, 1000, 3 * config->timeout_ns);
+    }
+}
+
+static void draw_set(struct ring_draw *draw)
+{
+    const struct mu_detect_config *config = &draw->plan.config;
+    if (draw->other_timeout_ns == config->timeout_ns && draw->other_period_ns == config->period_ns)
+        return;
+    uint64_t times = between(draw, 1, 3);
+    for (uint64_t i = 0; i < times; i++) {
+        struct ring_fault *set = add(draw, RING_FAULT_SET, 0);
+        bool back = i % 2 == 1;
+        set->period_ns = back ? config->period_ns : draw->other_period_ns;
+        set->timeout_ns = back ? config->timeout_ns : draw->other_timeout_ns;
+    }
+}
+
+static void draw_old_dead(struct ring_draw *draw)
+{
+    if (!chance(draw, 30))
+        return;
+    draw->plan.incarnations = 3;
+    for (uint64_t i = between(draw, 1, 8); i > 0; i--)
+        add(draw, RING_FAULT_OLD_DEAD, draw_slot(draw));
+}
+
+/* ---- troubles of nodes ---- */
+
+static void draw_failure(struct ring_draw *draw, mu_slot node, uint64_t at_ns)
+{
+    uint64_t timeout_ns = draw->plan.config.timeout_ns;
+    if (chance(draw, 60)) {
+        add_at(draw, RING_FAULT_CRASH, node, at_ns)->known = chance(draw, 15);
+        return;
+    }
+    struct ring_fault *stop = add_at(draw, RING_FAULT_STOP, node, at_ns);
+    stop->for_ns = chance(draw, 40) ? MU_NEVER : between(draw, timeout_ns / 4, 5 * timeout_ns);
+}
+
+/* A node stops, the one behind it is observed in its place and given back; then both fail, and
+ * everybody is told of the first only.  Beats of the second that were recorded in between come from
+ * a watch that is over. */
+static void draw_take_over(struct ring_draw *draw)
+{
+    const struct mu_detect_config *config = &draw->plan.config;
+    uint32_t size = config->size;
+    mu_slot node = draw_slot(draw), behind = node == 0 ? size - 1 : node - 1;
+    uint64_t spare_ns = config->timeout_ns - config->period_ns;
+    uint64_t at_ns = between(draw, draw->from_ns, draw->until_ns);
+    struct ring_fault *stop = add_at(draw, RING_FAULT_STOP, node, at_ns);
+    stop->for_ns = config->period_ns + between(draw, spare_ns / 4, spare_ns * 3 / 4);
+    at_ns += stop->for_ns + between(draw, config->period_ns / 4, 4 * config->period_ns);
+    add_at(draw, RING_FAULT_CRASH, behind, at_ns);
+    add_at(draw, RING_FAULT_CRASH, node, at_ns)->known = true;
+    draw->plan.net.haunt_percent = 70;
+}
+
+/* Neighbours that fail together, or nodes here and there. */
+static void draw_failures(struct ring_draw *draw)
+{
+    uint32_t size = draw->plan.config.size;
+    uint64_t some = chance(draw, 60) ? between(draw, 1, 3) : between(draw, 1, size);
+    if (chance(draw, 40)) {
+        mu_slot first = draw_slot(draw);
+        uint64_t at_ns = between(draw, draw->from_ns, draw->until_ns);
+        bool together = chance(draw, 60);
+        for (uint64_t i = 0; i < some && i + 1 < size; i++)
+            draw_failure(draw, (mu_slot)((first + i) % size),
+                         together ? at_ns : between(draw, draw->from_ns, draw->until_ns));
+        return;
+    }
+    for (uint64_t i = 0; i < some; i++)
+        draw_failure(draw, draw_slot(draw), between(draw, draw->from_ns, draw->until_ns));
+}
+
+static void draw_stalls(struct ring_draw *draw)
+{
+    uint64_t count = between(draw, 0, 2 * (uint64_t)draw->plan.config.size);
+    for (uint64_t i = 0; i < count; i++)
+        add(draw, RING_FAULT_STOP, draw_slot(draw))->for_ns =
+            between(draw, 1000, draw->stall_ns_max);
+}
+
+static struct ring_fault *draw_cut(struct ring_draw *draw, mu_slot node, mu_slot peer)
+{
+    struct ring_fault *fault = add(draw, RING_FAULT_CUT, node);
+    fault->peer = peer;
+    fault->ways = (uint32_t)between(draw, RING_OUTWARD, RING_BOTH_WAYS);
+    fault->for_ns = between(draw, draw->plan.config.period_ns, 16 * draw->plan.config.timeout_ns);
+    return fault;
+}
+
+/* Mostly two neighbours: others have nothing to say to each other. */
+static void draw_cut_pair(struct ring_draw *draw)
+{
+    uint32_t size = draw->plan.config.size;
+    mu_slot node = draw_slot(draw);
+    mu_slot peer = chance(draw, 80) ? (node + 1) % size : draw_slot(draw);
+    if (peer == node)
+        peer = (node + 1) % size;
+    draw->plan.pair = chance(draw, 50) ? draw_cut(draw, node, peer) : draw_cut(draw, peer, node);
+}
+
+static void draw_cut_nodes(struct ring_draw *draw)
+{
+    for (uint64_t i = between(draw, 1, 1 + draw->plan.config.size / 8); i > 0; i--)
+        draw_cut(draw, draw_slot(draw), MU_SLOT_NONE);
+}
+
+static void draw_storm(struct ring_draw *draw)
+{
+    uint32_t size = draw->plan.config.size;
+    for (uint64_t i = between(draw, 0, 8); i > 0; i--) {
+        mu_slot node = draw_slot(draw), peer = draw_slot(draw);
+        if (chance(draw, 50))
+            peer = (node + 1) % size; /* they watch each other */
+        if (peer != node)
+            draw_cut(draw, node, peer);
+    }
+    if (chance(draw, 30))
+        draw_cut_nodes(draw);
+}
+
+static void draw_faults(struct ring_draw *draw)
+{
+    draw_set(draw);
+    draw_old_dead(draw);
+    switch (draw->kind) {
+    case RING_CUT_PAIR:
+        draw_cut_pair(draw);
+        return;
+    case RING_CUT_NODES:
+        draw_cut_nodes(draw);
+        break;
+    case RING_STORM:
+        draw_storm(draw);
+        break;
+    case RING_WITHIN_BOUNDS:
+    case RING_FEW_LOSSES:
+    case RING_KINDS:
+        break;
+    }
+    if (chance(draw, 10))
+        draw_take_over(draw);
+    if (chance(draw, 80))
+        draw_failures(draw);
+    if (chance(draw, 50))
+        draw_stalls(draw);
+}
+
+/* When the last trouble is over, everything has time to settle. */
+static void draw_end(struct ring_draw *draw)
+{
+    struct ring_plan *plan = &draw->plan;
+    uint64_t last_ns = draw->until_ns;
+    for (uint32_t i = 0; i < plan->fault_count; i++) {
+        const struct ring_fault *fault = &plan->faults[i];
+        if (fault->for_ns != MU_NEVER)
+            last_ns = ring_law_max(last_ns, fault->at_ns + fault->for_ns);
+    }
+    uint64_t timeout_ns = ring_law_max(plan->config.timeout_ns, draw->other_timeout_ns);
+    uint64_t period_ns = ring_law_max(plan->config.period_ns, draw->other_period_ns);
+    uint64_t replays_ns = ring_law_max(plan->net.replay_ns_max, 12 * plan->config.period_ns);
+    plan->end_ns = last_ns + replays_ns + plan->net.late_ns_max + plan->tell_ns_max +
+                   SETTLE_TIMEOUTS * timeout_ns;
+    plan->quiet_ns = plan->end_ns - 3 * period_ns;
+}
+
+void ring_draw(struct ring_draw *draw, uint64_t seed, uint32_t nodes, uint32_t broken_rules)
+{
+    struct ring_plan *plan = &draw->plan;
+    memset(draw, 0, offsetof(struct ring_draw, faults));
+    sim_random_init(&draw->random, seed);
+    plan->seed = seed;
+    plan->small = true;
+    plan->faults = draw->faults;
+    draw->kind = (enum ring_kind)sim_random_below(&draw->random, RING_KINDS);
+    draw_config(draw, nodes, broken_rules);
+    draw_delays(draw);
+    draw_schedule(draw);
+    draw_net(draw);
+    plan->clock_ns_max = chance(draw, 50) ? 0 : 3600ull * 1000 * MS;
+    plan->inbox_max = chance(draw, 80) ? 100000 : (uint32_t)between(draw, 4, 64);
+    draw_faults(draw);
+    draw_end(draw);
+}

@@ -1,0 +1,38 @@
+/* The messages of an agreement as bytes: docs/wire.md has every one.
+ *
+ * One message has exactly one encoding.  What can be checked without knowing the machine is checked
+ * here, on the way out as on the way in. */
+#ifndef MU_WIRE_PEER_AGREE_H
+#define MU_WIRE_PEER_AGREE_H
+
+#include "core/agree/agree.h"
+#include "wire/base/bytes.h"
+
+enum {
+    MU_AGREE_VERSION = 1,
+    MU_AGREE_FAILED_MAX = 4096, /* listed in one message */
+    MU_AGREE_DEAD_MAX = 32768,
+    /* The longest: a list of dead nodes, none next to another. */
+    MU_AGREE_BYTES_MAX = 64 + MU_AGREE_DEAD_MAX * 10,
+};
+
+/* Where the lists of a message go that is read. */
+struct mu_agree_room {
+    struct mu_failed *failed;
+    uint32_t failed_capacity;
+    struct mu_dead_entry *dead;
+    uint32_t dead_capacity;
+};
+
+/* NULL, or the rule that the message breaks. */
+const char *mu_agree_message_error(const struct mu_agree_message *message);
+
+/* The message has passed mu_agree_message_error(). */
+void mu_agree_encode(struct mu_writer *writer, const struct mu_agree_message *message);
+
+/* NULL, or the rule that the bytes break; then *message is worth nothing.  Its lists are in the
+ * room; more than fits there is refused, too. */
+const char *mu_agree_decode(const uint8_t *bytes, size_t count, const struct mu_agree_room *room,
+                            struct mu_agree_message *message);
+
+#endif

@@ -1,0 +1,60 @@
+/* What daemons post to everybody besides deaths: the payload of a notice of kind PAYLOAD.
+ * docs/wire.md has every byte. */
+#ifndef MU_WIRE_PEER_NEWS_H
+#define MU_WIRE_PEER_NEWS_H
+
+#include "core/base/types.h"
+#include "wire/base/bytes.h"
+
+enum mu_news_type {
+    MU_NEWS_LEFT = 1,  /* these processes of a job ended with exit code 0 */
+    MU_NEWS_KILL = 2,  /* an operator wants a job to end */
+    MU_NEWS_TIMES = 3, /* an operator wants other heartbeats; job 0 */
+    MU_NEWS_GROUP = 4, /* processes of a job agree, as a group that not all may know yet */
+    MU_NEWS_QUIET = 5, /* a process lives, but has stopped the heartbeats that it had promised */
+    MU_NEWS_LAST = MU_NEWS_QUIET,
+};
+
+/* As many rows as fit into a payload of the default length. */
+enum { MU_NEWS_ROWS_MAX = 28, MU_NEWS_BYTES_MAX = 256 };
+
+struct mu_news {
+    uint8_t type; /* enum mu_news_type */
+    uint32_t job;
+    union {
+        struct {
+            mu_slot node;     /* where they ran */
+            uint64_t seen_ns; /* as in an evidence: when the first of them was seen */
+            uint64_t clock;
+            uint32_t rows; /* at least 1 */
+            struct {
+                uint32_t first, count; /* ranks; count at least 1 */
+            } row[MU_NEWS_ROWS_MAX];
+        } left;
+        struct {
+            uint8_t signal; /* 1 .. 64 */
+        } kill;
+        struct {
+            uint32_t instance; /* groups of the same members are told apart by it */
+            uint32_t rows;     /* 0: all of the job */
+            struct {
+                uint32_t first, count; /* ranks; count at least 1 */
+            } row[MU_NEWS_ROWS_MAX];   /* in order, with gaps between them */
+        } group;
+        struct {
+            uint32_t rank;
+            mu_slot node; /* where it runs */
+        } quiet;
+        struct {
+            uint64_t period_ns, timeout_ns; /* that pass mu_detect_times_error() */
+        } times;
+    };
+};
+
+/* Returns how many bytes, at most MU_NEWS_BYTES_MAX. */
+size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MAX]);
+
+/* False: the bytes break a rule, and *news is worth nothing. */
+bool mu_news_decode(const uint8_t *bytes, size_t count, struct mu_news *news);
+
+#endif

@@ -1,0 +1,55 @@
+/* Random news that are good, from one seed: for tests/unit/wire/test_news.c and tests/fuzz. */
+#ifndef TEST_NEWS_RANDOM_H
+#define TEST_NEWS_RANDOM_H
+
+#include "test_wire_random.h"
+
+#include "core/ring/ring.h"
+#include "wire/peer/news.h"
+
+enum { NEWS_RANKS_MAX = 1 << 20 };
+
+static inline struct mu_news random_news(struct random *r, enum mu_news_type type)
+{
+    struct mu_news news;
+    memset(&news, 0, sizeof news);
+    news.type = (uint8_t)type;
+    if (type != MU_NEWS_TIMES)
+        news.job = (uint32_t)random_between(r, 0, UINT32_MAX);
+    switch (type) {
+    case MU_NEWS_LEFT:
+        news.left.node = random_slot(r);
+        news.left.seen_ns = random_between(r, 0, UINT64_MAX);
+        news.left.clock = random_between(r, 0, UINT64_MAX);
+        news.left.rows = (uint32_t)random_between(r, 1, MU_NEWS_ROWS_MAX);
+        for (uint32_t i = 0; i < news.left.rows; i++) {
+            uint32_t first = (uint32_t)random_between(r, 0, NEWS_RANKS_MAX - 1);
+            news.left.row[i].first = first;
+            news.left.row[i].count = (uint32_t)random_between(r, 1, NEWS_RANKS_MAX - first);
+        }
+        break;
+    case MU_NEWS_KILL:
+        news.kill.signal = (uint8_t)random_between(r, 1, 64);
+        break;
+    case MU_NEWS_TIMES:
+        news.times.period_ns = random_between(r, MU_PERIOD_NS_MIN, MU_TIMEOUT_NS_MAX / 2);
+        news.times.timeout_ns = random_between(r, 2 * news.times.period_ns, MU_TIMEOUT_NS_MAX);
+        break;
+    case MU_NEWS_QUIET:
+        news.quiet.rank = (uint32_t)random_between(r, 0, NEWS_RANKS_MAX - 1);
+        news.quiet.node = random_slot(r);
+        break;
+    case MU_NEWS_GROUP:
+        news.group.instance = (uint32_t)random_between(r, 0, UINT32_MAX);
+        news.group.rows = (uint32_t)random_between(r, 0, MU_NEWS_ROWS_MAX);
+        for (uint32_t i = 0, at = 0; i < news.group.rows; i++) {
+            news.group.row[i].first = at + (uint32_t)random_below(r, 1000);
+            news.group.row[i].count = 1 + (uint32_t)random_below(r, 1000);
+            at = news.group.row[i].first + news.group.row[i].count + 1;
+        }
+        break;
+    }
+    return news;
+}
+
+#endif
