@@ -11,7 +11,8 @@ archive() { # what the plain build would have made of src/core
 }
 
 good_tree() {
-    mkdir -p src/core src/sim src/daemon tests/system
+    mkdir -p src/core src/sim src/daemon tests/system tools
+    printf 'core\tprotocols\t\tb.h\nsim\tworlds\tcore\tworld.h\ndaemon\ta node\tcore\n' >tools/rooms.tsv
     cp "$MUSTER_SOURCE/.clang-format" .
     touch src/{core,sim,daemon}/README.md
     echo 'void mu_b(void);' >src/core/b.h
@@ -57,12 +58,14 @@ expect format '.clang-format' no_style
 expect core-calls 'c.o: calls clock' calls long clock
 expect core-calls 'c.o: calls helper' calls void helper
 expect core-calls 'not built' rm build/lib/libmuster_core.a
-expect includes 'src/core/b.h:2: #include "sim/world.h"' put src/core/b.h '#include "sim/world.h"'
-expect includes 'src/core/b.h:2: #include <sim/world.h>' put src/core/b.h '#include <sim/world.h>'
-expect includes 'src/core/b.h:2: #include "core/../sim/world.h"' put src/core/b.h '#include "core/../sim/world.h"'
-expect includes 'src/core/b.h:2: #include <stdio.h>' put src/core/b.h '#include <stdio.h>'
-expect includes 'src/daemon/d.h:1: #include "sim/world.h"' put src/daemon/d.h '#include "sim/world.h"'
-expect includes 'src/extra/e.h:1: src/extra has no row' new_folder
+expect rooms 'src/core/b.h:2: sim/world.h: core may not know sim' put src/core/b.h '#include "sim/world.h"'
+expect rooms 'src/core/b.h:2: sim/world.h: core may not know sim' put src/core/b.h '#include <sim/world.h>'
+expect rooms 'src/core/b.h:2: core/../sim/world.h: names no room' put src/core/b.h '#include "core/../sim/world.h"'
+expect rooms 'src/daemon/d.h:1: sim/world.h: daemon may not know sim' put src/daemon/d.h '#include "sim/world.h"'
+expect rooms 'src/daemon/d.h:1: core/inside.h: inside of core' put src/daemon/d.h '#include "core/inside.h"'
+expect rooms 'src/extra: has no row' new_folder
+expect rooms 'rooms.tsv' rm tools/rooms.tsv
+expect core-headers 'src/core/b.h:2: #include <stdio.h>' put src/core/b.h '#include <stdio.h>'
 expect lengths 'src/sim/long.txt: 801 lines' put src/sim/long.txt "$(seq 801)"
 expect leftovers 'src/core/b.h:2:' put src/core/b.h "/* TO""DO: later */"
 expect leftovers 'tests/system/x.sh:3:' put tests/system/x.sh "# FIX""ME"
