@@ -85,7 +85,6 @@ int mu_daemon_ring_start(struct mu_daemon *daemon, const struct sockaddr_in *add
     config.detect.timeout_ns = daemon->timeout_ns;
     config.detect.grace_ns = GRACE_S * UINT64_C(1000000000);
     config.detect.nonce = mu_heartbeat_draw_nonce();
-    config.detect.alone_declares = on_one_host(daemon);
     assert(mu_detect_config_error(&config.detect) == NULL);
     union mu_heartbeat_address *table = calloc(size, sizeof *table);
     if (table == NULL)
@@ -186,6 +185,7 @@ static void on_effect(struct mu_daemon *daemon, const struct mu_heartbeat_news *
         mu_daemon_fault(daemon, effect->fault, MU_SLOT_NONE);
         return;
     case MU_DETECT_SEND:
+    case MU_DETECT_ASK_LAUNCHER:
         break;
     }
     abort();

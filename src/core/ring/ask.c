@@ -7,6 +7,7 @@
 static void forget_helpers(struct mu_detect *detect)
 {
     detect->ask.subject = MU_SLOT_NONE;
+    detect->ask.launcher = MU_LAUNCHER_NONE;
     for (int i = 0; i < MU_DETECT_HELPERS; i++) {
         detect->ask.helper[i].slot = MU_SLOT_NONE;
         detect->ask.helper[i].reach = MU_REACH_NONE;
@@ -79,6 +80,20 @@ static mu_slot helper_at(const struct mu_detect *detect, uint64_t onward)
     return MU_SLOT_NONE;
 }
 
+/* Nobody else is left to be asked. */
+static void ask_launcher(struct mu_detect *detect, mu_slot subject, struct mu_detect_update *update)
+{
+    if (helper_at(detect, 0) != MU_SLOT_NONE)
+        return;
+    if (detect->ask.subject != subject)
+        forget_helpers(detect);
+    detect->ask.subject = subject;
+    struct mu_detect_effect *effect = mu_detect_add(update, MU_DETECT_ASK_LAUNCHER);
+    effect->ask.subject = subject;
+    effect->ask.nonce = ++detect->nonce;
+    effect->ask.stamp_ns = detect->now_ns;
+}
+
 void mu_ask_one(struct mu_detect *detect, mu_slot subject, uint32_t incarnation, uint32_t turn,
                 struct mu_detect_update *update)
 {
@@ -116,6 +131,7 @@ static void ask_helpers(struct mu_detect *detect, mu_slot subject, uint32_t inca
     if (detect->ask.subject != subject)
         forget_helpers(detect);
     detect->ask.subject = subject;
+    ask_launcher(detect, subject, update);
     for (int i = 0; i < MU_DETECT_HELPERS; i++) {
         mu_slot helper =
             i == 0 && !decides ? first_helper(detect, turn) : helper_at(detect, turn + i * apart);
@@ -180,39 +196,44 @@ uint64_t mu_ask_timeout_ns(const struct mu_detect *detect)
     return mu_max_ns(detect->timeout_ns, detect->ask.timeout_ns);
 }
 
-bool mu_ask_is_answered_in_time(const struct mu_detect *detect, const struct mu_beat *beat)
+bool mu_ask_is_answered_in_time(const struct mu_detect *detect, uint64_t nonce, uint64_t stamp_ns)
 {
     /* It may have waited in the socket; also when nobody is observed, only suspected. */
     uint64_t lag_ns = mu_max_ns(detect->ask.lag_ns, detect->ring[MU_RING_NEAREST].lag_ns);
-    return beat->nonce <= detect->nonce && beat->stamp_ns <= detect->now_ns &&
-           detect->now_ns - beat->stamp_ns <= mu_ask_timeout_ns(detect) + lag_ns;
+    return nonce <= detect->nonce && stamp_ns <= detect->now_ns &&
+           detect->now_ns - stamp_ns <= mu_ask_timeout_ns(detect) + lag_ns;
 }
 
-void mu_ask_vouch(struct mu_detect *detect, const struct mu_beat *beat)
+void mu_ask_vouch(struct mu_detect *detect, mu_slot by, uint64_t nonce, uint64_t stamp_ns)
 {
     struct mu_ask *of = &detect->ask;
-    if (beat->nonce < of->first_nonce || beat->stamp_ns < of->vouch_ns)
+    if (nonce < of->first_nonce || stamp_ns < of->vouch_ns)
         return;
-    of->vouch_ns = beat->stamp_ns;
-    of->vouched_by = beat->from;
+    of->vouched = true;
+    of->vouch_ns = stamp_ns;
+    of->vouched_by = by;
     if (of->doubt) /* this node was cut off: nobody can be blamed for what it did not hear */
         of->sure_ns = detect->now_ns;
     of->doubt = false;
 }
 
-bool mu_ask_is_answered_since(const struct mu_detect *detect, uint64_t since_ns)
+void mu_ask_on_next(struct mu_detect *detect, struct mu_detect_update *update)
 {
-    return detect->ask.vouched_by != MU_SLOT_NONE &&
-           detect->ask.vouch_ns >= mu_max_ns(since_ns, detect->ask.sure_ns);
+    if (mu_ask_is_on(detect) && detect->nearest != MU_SLOT_NONE)
+        ask_launcher(detect, detect->nearest, update);
+}
+
+bool mu_ask_knows_of(const struct mu_detect *detect, mu_slot slot)
+{
+    return detect->ask.vouched_by != MU_SLOT_NONE || !detect->ask.vouched ||
+           (detect->ask.subject == slot && detect->ask.launcher != MU_LAUNCHER_NONE);
 }
 
 bool mu_ask_is_vouched(const struct mu_detect *detect, uint64_t since_ns)
 {
     if (mu_detect_is_broken(detect, MU_DETECT_BROKEN_DOUBT))
         return true;
-    if (mu_ask_is_answered_since(detect, since_ns))
-        return true;
-    return detect->alone_declares && mu_ask_is_on(detect) && helper_at(detect, 0) == MU_SLOT_NONE;
+    return detect->ask.vouched && detect->ask.vouch_ns >= mu_max_ns(since_ns, detect->ask.sure_ns);
 }
 
 bool mu_ask_has_silent_helper(const struct mu_detect *detect)
@@ -225,21 +246,22 @@ bool mu_ask_has_silent_helper(const struct mu_detect *detect)
     return false;
 }
 
-static void on_heard(struct mu_detect *detect, const struct mu_beat *beat,
-                     struct mu_detect_update *update)
+/* Somebody hears the suspect, which had 'clock_ns' on its clock; 0: that is not known, but it was
+ * after the question. */
+static void on_heard(struct mu_detect *detect, mu_slot subject, uint32_t incarnation,
+                     uint64_t clock_ns, uint64_t stamp_ns, struct mu_detect_update *update)
 {
-    struct mu_watch *watch = mu_observe_find(detect, beat->subject);
-    if (watch == NULL && mu_mend_is_suspect(detect, beat->subject)) {
+    struct mu_watch *watch = mu_observe_find(detect, subject);
+    if (watch == NULL && mu_mend_is_suspect(detect, subject)) {
         /* It lives, so nobody beyond it is this node's concern. */
-        watch = mu_mend_found(detect, beat->subject, beat->subject_incarnation, update);
+        watch = mu_mend_found(detect, subject, incarnation, update);
         if (watch != NULL)
-            watch->contact_ns = beat->stamp_ns;
+            watch->contact_ns = stamp_ns;
     }
     if (watch != NULL)
-        mu_observe_said(detect, watch, beat->acked_ns, false, update);
+        mu_observe_said(detect, watch, clock_ns != 0 ? clock_ns : watch->said_ns + 1, false,
+                        update);
     mu_observe_settle(detect, update);
-    if (beat->subject == detect->ring[MU_RING_NEAREST].slot)
-        mu_part_on_heard(detect, beat, update);
 }
 
 static void note_reach(struct mu_detect *detect, const struct mu_beat *beat)
@@ -255,22 +277,59 @@ void mu_ask_on_reply(struct mu_detect *detect, const struct mu_beat *beat,
 {
     mu_slot subject = beat->subject;
     if (!mu_ask_is_on(detect) || beat->nonce < detect->ask.first_nonce ||
-        !mu_ask_is_answered_in_time(detect, beat) || subject == detect->self) {
+        !mu_ask_is_answered_in_time(detect, beat->nonce, beat->stamp_ns) ||
+        subject == detect->self) {
         mu_detect_drop(detect);
         return;
     }
     bool ignored = mu_detect_is_broken(detect, MU_DETECT_BROKEN_HELPERS);
     note_reach(detect, beat);
     if (beat->from != detect->ring[MU_RING_NEAREST].slot)
-        mu_ask_vouch(detect, beat);
+        mu_ask_vouch(detect, beat->from, beat->nonce, beat->stamp_ns);
     if (mu_observe_find(detect, beat->from) == NULL) /* a suspect that helps lives itself */
         mu_observe_answered(detect, beat, update);
     if (beat->reach == MU_REACH_TAKEN)
         mu_part_on_taken(detect, beat);
     if (!mu_ask_is_on(detect) || ignored)
         return;
-    if (beat->reach == MU_REACH_HEARD)
-        on_heard(detect, beat, update);
+    if (beat->reach == MU_REACH_HEARD) {
+        on_heard(detect, subject, beat->subject_incarnation, beat->acked_ns, beat->stamp_ns,
+                 update);
+        if (subject == detect->ring[MU_RING_NEAREST].slot)
+            mu_part_on_heard(detect, beat, update);
+    }
     if (beat->reach == MU_REACH_DEAD && !mu_dead_is_out(&detect->dead, subject))
         mu_detect_take_out(detect, subject, beat->subject_incarnation, update);
+}
+
+/* ---- the launcher ---- */
+
+/* It stands outside the ring: its answer vouches for this node as that of an unsuspected node does,
+ * and what it hears is a sign of life.  It cannot observe in anybody's place. */
+void mu_ask_on_launcher(struct mu_detect *detect, const struct mu_detect_event *event,
+                        struct mu_detect_update *update)
+{
+    mu_slot subject = event->launcher.subject;
+    uint64_t nonce = event->launcher.nonce, stamp_ns = event->launcher.stamp_ns;
+    uint32_t reach = event->launcher.reach;
+    if (!mu_ask_is_on(detect) || nonce < detect->ask.first_nonce ||
+        !mu_ask_is_answered_in_time(detect, nonce, stamp_ns) || subject >= detect->size ||
+        subject == detect->self || reach == MU_LAUNCHER_NONE) {
+        mu_detect_drop(detect);
+        return;
+    }
+    if (subject == detect->ask.subject && reach > detect->ask.launcher)
+        detect->ask.launcher = reach;
+    mu_ask_vouch(detect, MU_SLOT_NONE, nonce, stamp_ns);
+    if (reach == MU_LAUNCHER_HEARD && !mu_dead_is_out(&detect->dead, subject))
+        on_heard(detect, subject, 0, event->launcher.clock_ns, stamp_ns, update);
+}
+
+/* ---- a broken connection ---- */
+
+void mu_ask_on_broke(struct mu_detect *detect, mu_slot slot)
+{
+    const struct mu_watch *nearest = &detect->ring[MU_RING_NEAREST];
+    if (nearest->slot != MU_SLOT_NONE && nearest->slot == slot && !mu_ask_is_on(detect))
+        mu_ask_begin(detect);
 }

@@ -88,13 +88,15 @@ struct mu_ask {
     uint64_t vouch_ns;    /* when the newest question went out that an unsuspected node answered */
     uint64_t sure_ns;     /* when doubt ended: everybody has a full timeout from here; 0: none */
     uint64_t put_off_ns;  /* verdicts were, once, until then; 0: not yet */
-    mu_slot vouched_by;
+    mu_slot vouched_by;   /* MU_SLOT_NONE: the launcher, if 'vouched' */
     uint32_t rounds;
-    mu_slot subject; /* that the helpers were asked about */
+    mu_slot subject;   /* that the helpers, or the launcher, were asked about */
+    uint32_t launcher; /* enum mu_launcher_reach */
     struct {
         mu_slot slot;
         uint32_t reach; /* enum mu_reach */
     } helper[MU_DETECT_HELPERS];
+    bool vouched;
     bool doubt; /* somebody is due, and nobody vouches */
     bool full;  /* somebody is due, and there is no room for one more death */
 };
@@ -156,8 +158,9 @@ struct mu_detect {
     mu_slot self;
     uint32_t incarnation;
     uint32_t broken_rules;
-    mu_slot nearest; /* the first live slot back; MU_SLOT_NONE: nobody else is left */
-    bool started, fenced, lease_held, alone_declares;
+    mu_slot nearest;   /* the first live slot back; MU_SLOT_NONE: nobody else is left */
+    mu_slot undecided; /* reported as such; MU_SLOT_NONE: nobody */
+    bool started, fenced, lease_held;
     /* NEAREST: the one observed.  MENDED: while it is silent, the first one back that answers. */
     struct mu_watch ring[MU_RING_WATCHES];
     struct mu_watcher watchers[MU_DETECT_WATCHERS];
@@ -339,6 +342,9 @@ struct mu_detect_evidence mu_verdict_evidence(const struct mu_detect *detect, mu
 void mu_verdict_on_timeout(struct mu_detect *detect, struct mu_detect_update *update);
 uint64_t mu_verdict_deadline_ns(const struct mu_detect *detect);
 
+/* Says REPORT when nobody at all answers about one that is due, and when that is over. */
+void mu_verdict_note_undecided(struct mu_detect *detect, struct mu_detect_update *update);
+
 /* Declares one; false when there is no room for one more death. */
 bool mu_verdict_declare(struct mu_detect *detect, mu_slot subject, enum mu_detect_cause cause,
                         struct mu_detect_update *update);
@@ -398,20 +404,23 @@ uint64_t mu_ask_timeout_ns(const struct mu_detect *detect);
 
 /* Does it answer a question that was asked within a timeout?  What comes later says what was, and
  * may have been recorded. */
-bool mu_ask_is_answered_in_time(const struct mu_detect *detect, const struct mu_beat *beat);
+bool mu_ask_is_answered_in_time(const struct mu_detect *detect, uint64_t nonce, uint64_t stamp_ns);
 
 /* Asks one helper about one more suspect. */
 void mu_ask_one(struct mu_detect *detect, mu_slot subject, uint32_t incarnation, uint32_t turn,
                 struct mu_detect_update *update);
 
-/* An unsuspected node has answered a question. */
-void mu_ask_vouch(struct mu_detect *detect, const struct mu_beat *beat);
+/* An unsuspected node, or the launcher (MU_SLOT_NONE), has answered a question. */
+void mu_ask_vouch(struct mu_detect *detect, mu_slot by, uint64_t nonce, uint64_t stamp_ns);
 
-/* Has an unsuspected node answered what was asked since? */
-bool mu_ask_is_answered_since(const struct mu_detect *detect, uint64_t since_ns);
-
-/* The same; or is nobody left who could, and is that enough? */
+/* Has somebody unsuspected answered what was asked since? */
 bool mu_ask_is_vouched(const struct mu_detect *detect, uint64_t since_ns);
+
+/* Where the launcher vouches: has it said something of this one? */
+bool mu_ask_knows_of(const struct mu_detect *detect, mu_slot slot);
+
+/* Somebody is out: of the next one the launcher is asked at once, if it is its turn. */
+void mu_ask_on_next(struct mu_detect *detect, struct mu_detect_update *update);
 
 /* Somebody who was asked, as the others of the last round were, has not said anything. */
 bool mu_ask_has_silent_helper(const struct mu_detect *detect);
@@ -419,6 +428,11 @@ bool mu_ask_has_silent_helper(const struct mu_detect *detect);
 void mu_ask_on_reply(struct mu_detect *detect, const struct mu_beat *beat,
                      struct mu_detect_update *update);
 void mu_ask_on_timeout(struct mu_detect *detect, struct mu_detect_update *update);
+
+/* A connection broke: if it was to the node observed, that one is asked now. */
+void mu_ask_on_broke(struct mu_detect *detect, mu_slot slot);
+void mu_ask_on_launcher(struct mu_detect *detect, const struct mu_detect_event *event,
+                        struct mu_detect_update *update);
 
 /* ---- part.c ---- */
 

@@ -237,14 +237,14 @@ void mu_observe_answered(struct mu_detect *detect, const struct mu_beat *beat,
 void mu_observe_on_answer(struct mu_detect *detect, const struct mu_beat *beat,
                           struct mu_detect_update *update)
 {
-    bool in_time = mu_ask_is_answered_in_time(detect, beat);
+    bool in_time = mu_ask_is_answered_in_time(detect, beat->nonce, beat->stamp_ns);
     bool is_watched = mu_observe_find(detect, beat->from) != NULL;
     if (!in_time || (!mu_ask_is_on(detect) && !is_watched)) {
         mu_detect_drop(detect);
         return;
     }
     if (beat->from != detect->ring[MU_RING_NEAREST].slot) /* from now on it is no suspect */
-        mu_ask_vouch(detect, beat);
+        mu_ask_vouch(detect, beat->from, beat->nonce, beat->stamp_ns);
     mu_observe_answered(detect, beat, update);
 }
 

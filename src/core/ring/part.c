@@ -117,6 +117,7 @@ static void begin_decision(struct mu_detect *detect)
 {
     for (int i = 0; i < MU_DETECT_HELPERS; i++)
         detect->ask.helper[i].reach = MU_REACH_NONE;
+    detect->ask.launcher = MU_LAUNCHER_NONE;
     detect->part.turn = detect->ask.rounds;
     detect->part.phase = MU_PART_DECIDING;
     detect->part.step_ns = detect->now_ns + detect->timeout_ns;
@@ -127,7 +128,8 @@ static void decide(struct mu_detect *detect, struct mu_detect_update *update)
 {
     struct mu_part *part = &detect->part;
     mu_slot other = subject_of(detect)->slot;
-    uint32_t reach_me = 0, reach_other = 0;
+    uint32_t reach_me = detect->ask.launcher != MU_LAUNCHER_NONE ? 1 : 0;
+    uint32_t reach_other = detect->ask.launcher == MU_LAUNCHER_HEARD ? 1 : 0;
     for (int i = 0; i < MU_DETECT_HELPERS; i++) {
         reach_me += detect->ask.helper[i].reach != MU_REACH_NONE ? 1 : 0;
         reach_other += detect->ask.helper[i].reach == MU_REACH_HEARD ? 1 : 0;

@@ -35,8 +35,8 @@ void mu_detect_fingerprint(const struct mu_detect *detect, struct mu_fingerprint
     add_words(print, detect, offsetof(struct mu_detect, nearest));
     mu_fingerprint_add(print, detect->nearest);
     mu_fingerprint_add(print, (uint64_t)detect->started << 2 | (uint64_t)detect->fenced << 1 |
-                                  (uint64_t)detect->lease_held |
-                                  (uint64_t)detect->alone_declares << 8);
+                                  (uint64_t)detect->lease_held);
+    mu_fingerprint_add(print, detect->undecided);
     add_words(print, detect->ring, sizeof detect->ring);
     add_words(print, detect->watchers, sizeof detect->watchers);
     add_words(print, &detect->ask, sizeof detect->ask);

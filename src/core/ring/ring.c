@@ -63,10 +63,10 @@ static void reset(struct mu_detect *detect, const struct mu_detect_config *confi
     detect->timeout_ns = config->timeout_ns;
     detect->grace_ns = config->grace_ns;
     detect->nonce = config->nonce;
-    detect->alone_declares = config->alone_declares;
     detect->broken_rules = config->broken_rules;
     detect->asked_ns = MU_NEVER;
     detect->nearest = MU_SLOT_NONE;
+    detect->undecided = MU_SLOT_NONE;
     mu_watched_init(detect);
     mu_observe_init(detect);
     mu_ask_init(detect);
@@ -155,8 +155,10 @@ bool mu_detect_take_out(struct mu_detect *detect, mu_slot slot, uint32_t incarna
         return false;
     }
     mu_dead_add(&detect->dead, slot, incarnation);
-    if (!was_out)
+    if (!was_out) {
         mu_observe_settle(detect, update);
+        mu_ask_on_next(detect, update);
+    }
     return true;
 }
 
@@ -348,6 +350,12 @@ static void dispatch(struct mu_detect *detect, const struct mu_detect_event *eve
     case MU_DETECT_READY:
         detect->grace_until_ns = mu_min_ns(detect->grace_until_ns, detect->now_ns);
         return;
+    case MU_DETECT_BROKE:
+        mu_ask_on_broke(detect, event->broke.slot);
+        return;
+    case MU_DETECT_LAUNCHER:
+        mu_ask_on_launcher(detect, event, update);
+        return;
     }
     abort();
 }
@@ -369,6 +377,7 @@ void mu_detect_step(struct mu_detect *detect, const struct mu_detect_event *even
     if (detect->fenced)
         return;
     mu_watched_note_lease(detect, update);
+    mu_verdict_note_undecided(detect, update);
     update->deadline_ns = mu_max_ns(deadline_ns(detect), detect->now_ns);
     /* Only TIMEOUT keeps deadlines: one that has passed is still owed after any other step. */
     if (event->type == MU_DETECT_TIMEOUT || update->deadline_ns > detect->now_ns)
@@ -393,9 +402,4 @@ mu_slot mu_detect_observes(const struct mu_detect *detect)
 mu_slot mu_detect_depends_on(const struct mu_detect *detect)
 {
     return mu_ask_is_on(detect) ? MU_SLOT_NONE : mu_detect_observes(detect);
-}
-
-void mu_detect_alone_declares(struct mu_detect *detect, bool declares)
-{
-    detect->alone_declares = declares;
 }

@@ -42,9 +42,7 @@ struct mu_detect_config {
     uint64_t grace_ns; /* silence allowed to a node that was never heard since the start: daemons
                           do not start at the same instant */
     uint64_t nonce;    /* where this incarnation's nonces begin: drawn by the driver, below 2^63 */
-    bool alone_declares;   /* nobody at all answers: believe that the others are dead (one host: no
-                              network that could cut us off), rather than doubt for ever */
-    uint32_t dead;         /* capacity: dead nodes */
+    uint32_t dead;     /* capacity: dead nodes */
     uint32_t broken_rules; /* enum mu_detect_broken */
 };
 
@@ -72,6 +70,17 @@ enum mu_detect_event_type {
     MU_DETECT_OUT,       /* the node says: this incarnation is dead or has left, whoever saw it */
     MU_DETECT_SET,       /* new period and timeout; they passed mu_detect_times_error() */
     MU_DETECT_READY,     /* every node has started: the grace is over */
+    MU_DETECT_BROKE,     /* a connection to this slot closed or was refused.  That proves nothing;
+                            but it is asked at once, as if its beat were late */
+    MU_DETECT_LAUNCHER,  /* the launcher answers ASK_LAUNCHER */
+};
+
+/* How far the launcher came with its own connection to a suspect.  More is more. */
+enum mu_launcher_reach {
+    MU_LAUNCHER_NONE = 0,  /* no answer */
+    MU_LAUNCHER_TRYING,    /* it has asked the suspect */
+    MU_LAUNCHER_UNREACHED, /* its connection to the suspect is closed, or the suspect is silent */
+    MU_LAUNCHER_HEARD,     /* the suspect has answered it since the question */
 };
 
 struct mu_detect_event {
@@ -87,6 +96,16 @@ struct mu_detect_event {
             uint64_t period_ns;
             uint64_t timeout_ns;
         } set;
+        struct {
+            mu_slot slot;
+        } broke;
+        struct {
+            mu_slot subject; /* these three as they were asked */
+            uint64_t nonce;
+            uint64_t stamp_ns;
+            uint64_t clock_ns; /* HEARD: what the suspect's detector had on its clock; 0: unknown */
+            enum mu_launcher_reach reach;
+        } launcher;
     };
 };
 
@@ -97,6 +116,8 @@ enum mu_detect_cause {
     MU_DETECT_SILENT = 1,  /* nobody hears it */
     MU_DETECT_UNREACHABLE, /* others hear it, its observer does not, and it was not mended in time
                             */
+    MU_DETECT_UNDECIDED,   /* only reported: it is silent, and nobody at all answers this node, not
+                              even a launcher.  It is not declared while that is so */
 };
 
 /* What the observer knew when it declared.  Spans end at the declaration. */
@@ -111,7 +132,9 @@ struct mu_detect_evidence {
     uint64_t suspect_ns; /* since the beat was late and the first probe went out */
     uint64_t lag_ns;     /* of this observer itself, given back to the suspect */
     uint32_t probes;     /* sent to the suspect since then */
-    mu_slot vouched_by;  /* an unsuspected node that answered the observer meanwhile; NONE: alone */
+    mu_slot vouched_by;  /* an unsuspected node that answered the observer meanwhile; NONE: the
+                            launcher did */
+    uint8_t launcher;    /* enum mu_launcher_reach, about the subject */
     uint8_t helpers;     /* how many were asked */
     struct {
         mu_slot slot;
@@ -123,11 +146,14 @@ enum mu_detect_effect_type {
     MU_DETECT_SEND = 1,
     MU_DETECT_VERDICT, /* dead: hand it to the node.  The detector acts on it at once.  The subject
                           may be this node itself (D6: the one reached by fewer gives way) */
-    MU_DETECT_REPORT,  /* 'unreachable' began (REPORT with cause) or was mended (cause 0) */
+    MU_DETECT_REPORT,  /* 'unreachable' or 'undecided' began (REPORT with cause) or was mended
+                          (cause 0); never both of one node at once */
     MU_DETECT_FENCED,  /* this incarnation was declared dead: nothing more leaves this detector */
     MU_DETECT_LEASE,   /* 'held' says whether somebody acknowledges this node */
     MU_DETECT_FAULT,   /* MU_FAULT_DEAD_FULL: a death that cannot be kept.  A verdict is not given,
                           what the node says is not acted on, and the ring does not mend there */
+    MU_DETECT_ASK_LAUNCHER, /* no unsuspected node is left to be asked: can the launcher reach the
+                               subject?  Repeated as questions are; without a launcher, ignored */
 };
 
 struct mu_detect_effect {
@@ -138,6 +164,11 @@ struct mu_detect_effect {
         bool held;                          /* LEASE */
         mu_slot by;                         /* FENCED: who said so */
         enum mu_fault fault;                /* FAULT */
+        struct {
+            mu_slot subject;
+            uint64_t nonce;
+            uint64_t stamp_ns;
+        } ask; /* ASK_LAUNCHER: all of it comes back with the answer */
     };
 };
 
@@ -164,9 +195,6 @@ enum { MU_DETECT_EFFECTS_MAX = 64 };
 /* The one door.  A fenced detector accepts every event and does nothing. */
 void mu_detect_step(struct mu_detect *detect, const struct mu_detect_event *event,
                     struct mu_detect_update *update);
-
-/* Changes 'alone_declares': a driver that cuts this node off knows that others live. */
-void mu_detect_alone_declares(struct mu_detect *detect, bool declares);
 
 /* Counted since the start, for status, benches and checkers. */
 struct mu_detect_counts {

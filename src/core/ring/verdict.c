@@ -30,9 +30,11 @@ struct mu_detect_evidence mu_verdict_evidence(const struct mu_detect *detect, mu
         uint64_t probed_ns = mu_mend_probed_ns(detect, subject);
         evidence.silent_ns = evidence.suspect_ns = mu_since_ns(detect->now_ns, probed_ns);
     }
-    if (mu_ask_is_answered_since(detect, mu_since_ns(detect->now_ns, evidence.suspect_ns)))
+    if (mu_ask_is_vouched(detect, mu_since_ns(detect->now_ns, evidence.suspect_ns)))
         evidence.vouched_by = ask->vouched_by;
     mu_slot about = subject == detect->self ? watch->slot : subject;
+    if (ask->subject == about)
+        evidence.launcher = (uint8_t)ask->launcher;
     for (int i = 0; i < MU_DETECT_HELPERS && ask->subject == about; i++) {
         if (ask->helper[i].slot == MU_SLOT_NONE)
             continue;
@@ -143,6 +145,11 @@ void mu_verdict_on_timeout(struct mu_detect *detect, struct mu_detect_update *up
             detect->ask.doubt = mu_ask_is_on(detect);
             return;
         }
+        if (!mu_ask_knows_of(detect, detect->nearest)) { /* it was asked just now */
+            detect->ask.doubt =
+                mu_since_ns(detect->now_ns, detect->ask.vouch_ns) > mu_ask_timeout_ns(detect);
+            return;
+        }
         if (is_put_off(detect))
             return;
         if (!mu_verdict_declare(detect, detect->nearest, MU_DETECT_SILENT, update))
@@ -155,6 +162,31 @@ uint64_t mu_verdict_deadline_ns(const struct mu_detect *detect)
     uint64_t since_ns = 0;
     uint64_t at_ns = detect->nearest == MU_SLOT_NONE ? MU_NEVER : due_ns(detect, &since_ns);
     /* Whoever is in doubt waits for an answer, and asks again with each round. */
-    return detect->ask.full || at_ns == MU_NEVER || !mu_ask_is_vouched(detect, since_ns) ? MU_NEVER
-                                                                                         : at_ns;
+    return detect->ask.full || at_ns == MU_NEVER || !mu_ask_is_vouched(detect, since_ns) ||
+                   !mu_ask_knows_of(detect, detect->nearest)
+               ? MU_NEVER
+               : at_ns;
+}
+
+/* Who is due, with nobody to say a word about it.  One that is reported unreachable was heard. */
+static mu_slot undecided(const struct mu_detect *detect)
+{
+    uint64_t since_ns = 0;
+    if (!detect->ask.doubt || detect->nearest == MU_SLOT_NONE ||
+        detect->part.phase != MU_PART_NONE || due_ns(detect, &since_ns) > detect->now_ns)
+        return MU_SLOT_NONE;
+    return detect->nearest;
+}
+
+void mu_verdict_note_undecided(struct mu_detect *detect, struct mu_detect_update *update)
+{
+    mu_slot before = detect->undecided, now = undecided(detect);
+    if (before == now)
+        return;
+    detect->undecided = now;
+    if (before != MU_SLOT_NONE && !mu_dead_is_out(&detect->dead, before))
+        mu_detect_add(update, MU_DETECT_REPORT)->evidence = mu_verdict_evidence(detect, before, 0);
+    if (now != MU_SLOT_NONE)
+        mu_detect_add(update, MU_DETECT_REPORT)->evidence =
+            mu_verdict_evidence(detect, now, MU_DETECT_UNDECIDED);
 }

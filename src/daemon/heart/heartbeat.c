@@ -168,7 +168,6 @@ static struct mu_heartbeat_loop *fill(const struct mu_heartbeat *heartbeat,
     loop->update.capacity = MU_DETECT_EFFECTS_MAX;
     loop->detect = mu_detect_init(parts->detect, mu_detect_bytes(detect), detect);
     atomic_init(&loop->depends_on, MU_SLOT_NONE);
-    loop->alone_declares = detect->alone_declares;
     loop->wait_fd = heartbeat->wait_fd;
     loop->wake_fd = heartbeat->wake_fd;
     loop->news_fd = heartbeat->news_fd;

@@ -91,9 +91,7 @@ bool mu_heartbeat_set(struct mu_heartbeat *heartbeat, uint64_t period_ns, uint64
 /* Every node has started: the grace is over. */
 bool mu_heartbeat_ready(struct mu_heartbeat *heartbeat);
 
-/* From then on datagrams are dropped or held back without a word, as this says.  While there is a
- * fault, and for 'calm_ns' after its end, this node does not believe that it is the last one, even
- * where 'alone_declares' is configured: whom it does not hear may live.
+/* From then on datagrams are dropped or held back without a word, as this says.
  *
  * False also when the thread has not taken the last one yet, or there is no memory. */
 bool mu_heartbeat_harm(struct mu_heartbeat *heartbeat, const struct mu_harm *harm,

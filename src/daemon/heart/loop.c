@@ -54,6 +54,8 @@ static void step(struct mu_heartbeat_loop *loop, const struct mu_detect_event *e
         case MU_DETECT_FAULT:
             tell(loop, event->now_ns, effect);
             break;
+        case MU_DETECT_ASK_LAUNCHER:
+            break;
         }
     }
 }
@@ -92,23 +94,13 @@ static void take_orders(struct mu_heartbeat_loop *loop, uint64_t now)
         follow(loop, now, &order);
 }
 
-/* Who is cut off hears nobody, and must not take that for everybody's death; nor at once when it is
- * over, because the answers are still on their way. */
-static void take_harm(struct mu_heartbeat_loop *loop, uint64_t now)
+static void take_harm(struct mu_heartbeat_loop *loop)
 {
-    if (loop->alone_from_ns != 0 && now >= loop->alone_from_ns) {
-        mu_detect_alone_declares(loop->detect, loop->alone_declares);
-        loop->alone_from_ns = 0;
-    }
     if (!atomic_load_explicit(&loop->harm.waits, memory_order_acquire))
         return;
     mu_datagrams_flush(&loop->datagrams); /* what was sent before was sent before */
     loop->datagrams.harm = loop->harm.harm;
     loop->datagrams.late = loop->harm.late;
-    bool is_over = loop->harm.harm.chaos.kind == MU_CHAOS_NONE;
-    if (!is_over)
-        mu_detect_alone_declares(loop->detect, false);
-    loop->alone_from_ns = is_over ? now + loop->harm.calm_ns : 0;
     atomic_store_explicit(&loop->harm.waits, false, memory_order_release);
 }
 
@@ -238,7 +230,7 @@ void *mu_heartbeat_loop_run(void *argument)
         mu_count(&loop->counts.rounds, 1);
         loop->datagrams.now_ns = now;
         take_orders(loop, now);
-        take_harm(loop, now);
+        take_harm(loop);
         if (!on_time)
             receive(loop, now);
         receive_late(loop, now);

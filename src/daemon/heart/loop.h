@@ -44,8 +44,6 @@ struct mu_heartbeat_loop {
 
     /* Of the heartbeat thread alone, once it runs. */
     alignas(64) struct mu_detect *detect;
-    bool alone_declares;    /* as configured: not while there is a fault on purpose, */
-    uint64_t alone_from_ns; /* nor before this; 0: nothing to be done */
     struct mu_detect_update update;
     struct mu_datagrams datagrams;
     struct mu_backlog backlog;

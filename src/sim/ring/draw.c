@@ -82,8 +82,8 @@ static void draw_config(struct ring_draw *draw, uint32_t nodes, uint32_t broken_
     }
     config->dead = nodes;
     config->broken_rules = broken_rules;
-    config->alone_declares =
-        (draw->kind == RING_WITHIN_BOUNDS || draw->kind == RING_FEW_LOSSES) && chance(draw, 50);
+    if (draw->kind == RING_WITHIN_BOUNDS || draw->kind == RING_FEW_LOSSES)
+        chance(draw, 50); /* seeds stay what they were */
 }
 
 static void draw_schedule(struct ring_draw *draw)

@@ -141,7 +141,7 @@ static void check_doubt(struct ring_world *world, mu_slot observer,
 {
     mu_slot by = evidence->vouched_by;
     if (by == MU_SLOT_NONE) {
-        if (!world->plan->config.alone_declares)
+        if (evidence->launcher == MU_LAUNCHER_NONE)
             ring_law_fail(world, "doubt", "node %u declares node %u, and nobody answers it",
                           observer, evidence->subject);
         return;
@@ -284,6 +284,10 @@ void ring_law_on_report(struct ring_world *world, mu_slot slot,
             ring_law_fail(world, "D6", "node %u says that node %u is mended, and never reported it",
                           slot, subject);
         pair->reported_ns = 0;
+        return;
+    }
+    if (evidence->cause == MU_DETECT_UNDECIDED) {
+        pair->reported_ns = now_ns;
         return;
     }
     world->law.reports++;

@@ -72,7 +72,7 @@ static uint64_t answered_since_ns(const struct ring_world *world, mu_slot observ
         const struct ring_record *record = &world->law.records[slot];
         since_ns = ring_law_min(since_ns, ring_law_max(record->back_ns, record->trouble_ns));
     }
-    return since_ns == MU_NEVER && world->plan->config.alone_declares ? 0 : since_ns;
+    return since_ns;
 }
 
 /* How long the observer stood still since then. */

@@ -107,7 +107,7 @@ void ring_law_on_end(struct ring_world *world)
         if (takes_part(world, slot))
             check_fenced(world, slot);
     /* One that is alone and doubts itself waits for ever. */
-    if (well == 0 || (well == 1 && !world->plan->config.alone_declares))
+    if (well == 0 || well == 1)
         return;
     for (mu_slot slot = 0; slot < world->size && world->law.broken == NULL; slot++) {
         if (takes_part(world, slot))

@@ -67,6 +67,12 @@ static const char *beat_text(char text[BEAT_TEXT], const struct mu_beat *beat)
     return text;
 }
 
+static const char *launcher_text(enum mu_launcher_reach reach)
+{
+    static const char *const texts[] = {"not known", "asked", "not reached", "heard"};
+    return texts[reach];
+}
+
 void ring_trace_event(FILE *to, uint64_t now_ns, mu_slot node, const struct mu_detect_event *event,
                       bool genuine)
 {
@@ -94,21 +100,31 @@ void ring_trace_event(FILE *to, uint64_t now_ns, mu_slot node, const struct mu_d
     case MU_DETECT_READY:
         fprintf(to, "is told that every node has started\n");
         return;
+    case MU_DETECT_BROKE:
+        fprintf(to, "has lost its connection to %u\n", event->broke.slot);
+        return;
+    case MU_DETECT_LAUNCHER:
+        fprintf(to, "<- the launcher: %u is %s\n", event->launcher.subject,
+                launcher_text(event->launcher.reach));
+        return;
     }
     abort();
 }
 
 static void trace_evidence(FILE *to, const char *word, const struct mu_detect_evidence *evidence)
 {
-    static const char *const causes[] = {"mended", "silent", "unreachable"};
+    static const char *const causes[] = {"mended", "silent", "unreachable", "undecided"};
     fprintf(to,
             "   %s %u: %s; silent for %.3f ms, suspected for %.3f ms, own lag %.3f ms, "
             "timeout %.3f ms, %u probes, %u helpers",
-            word, evidence->subject, evidence->cause <= 2 ? causes[evidence->cause] : "?",
+            word, evidence->subject,
+            evidence->cause <= MU_DETECT_UNDECIDED ? causes[evidence->cause] : "?",
             ms(evidence->silent_ns), ms(evidence->suspect_ns), ms(evidence->lag_ns),
             ms(evidence->timeout_ns), evidence->probes, evidence->helpers);
     if (evidence->vouched_by != MU_SLOT_NONE)
         fprintf(to, ", %u answers", evidence->vouched_by);
+    if (evidence->launcher != MU_LAUNCHER_NONE)
+        fprintf(to, "; to the launcher it is %s", launcher_text(evidence->launcher));
     fprintf(to, "\n");
 }
 
@@ -136,6 +152,9 @@ void ring_trace_effect(FILE *to, uint64_t now_ns, mu_slot node,
         return;
     case MU_DETECT_LEASE:
         fprintf(to, "   %s its lease\n", effect->held ? "holds" : "has lost");
+        return;
+    case MU_DETECT_ASK_LAUNCHER:
+        fprintf(to, "   -> the launcher: do you reach %u?\n", effect->ask.subject);
         return;
     }
     abort();

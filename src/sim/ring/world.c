@@ -204,6 +204,7 @@ static void carry_out(struct ring_world *world, mu_slot slot, const struct mu_de
         on_fenced(world, slot);
         return;
     case MU_DETECT_LEASE:
+    case MU_DETECT_ASK_LAUNCHER:
         return;
     case MU_DETECT_FAULT:
         ring_law_fail(world, "no-fault", "node %u: %s", slot, mu_fault_text(effect->fault));

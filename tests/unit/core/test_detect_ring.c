@@ -391,28 +391,153 @@ static void after_doubt_everybody_has_a_full_timeout_again(void **state)
     few_free(few);
 }
 
-static void the_last_one_declares_the_others_only_where_that_is_configured(void **state)
+static void the_last_one_declares_the_others_only_with_the_launchers_word(void **state)
 {
     (void)state;
     for (uint32_t size = 2; size <= 6; size++)
-        for (int alone = 0; alone < 2; alone++) {
-            struct few *few = few_new(size);
-            few->config.alone_declares = alone != 0;
-            few_start(few);
+        for (int reach = MU_LAUNCHER_NONE; reach <= MU_LAUNCHER_UNREACHED; reach++) {
+            struct few *few = few_started(size);
+            few->launcher = reach;
             few_run(few, 1037 * MS);
             uint64_t killed_ns = few->now_ns;
             for (mu_slot slot = 1; slot < size; slot++)
                 few_kill(few, slot);
             few_run(few, 5000 * MS);
-            expect_verdicts(few, alone ? size - 1 : 0);
-            assert_int_equal(mu_detect_lease_held(few->nodes[0].detect), alone);
-            for (mu_slot slot = 1; alone && slot < size; slot++) {
+            bool answers = reach != MU_LAUNCHER_NONE;
+            expect_verdicts(few, answers ? size - 1 : 0);
+            for (mu_slot slot = 1; answers && slot < size; slot++) {
                 const struct few_entry *verdict =
                     expect_declared(few, slot, 0, killed_ns + 100 * MS, killed_ns + 401 * MS);
                 assert_int_equal(verdict->evidence.vouched_by, MU_SLOT_NONE);
+                assert_int_not_equal(verdict->evidence.launcher, MU_LAUNCHER_NONE);
             }
             few_free(few);
         }
+}
+
+/* Nobody is left to be asked, and no launcher answers: said once, and once more when it is over. */
+static void what_nobody_can_decide_is_reported(void **state)
+{
+    (void)state;
+    struct few *few = few_started(2);
+    few_run(few, 1037 * MS);
+    few_stop(few, 1);
+    few_run(few, 3000 * MS);
+    expect_verdicts(few, 0);
+    assert_int_equal(few_count(few, MU_DETECT_REPORT), 1);
+    const struct few_entry *report = few_find(few, MU_DETECT_REPORT, 1, 0);
+    assert_int_equal(report->at, 0);
+    assert_int_equal(report->cause, MU_DETECT_UNDECIDED);
+    few_continue(few, 1);
+    few_run(few, 1000 * MS);
+    expect_verdicts(few, 0);
+    assert_int_equal(few_count(few, MU_DETECT_REPORT), 2);
+    assert_int_equal(few_find(few, MU_DETECT_REPORT, 1, report->at_ns + 1)->cause, 0);
+    few_expect_whole(few);
+    few_free(few);
+}
+
+/* Who comes late is in doubt first; the launcher's first word ends that, and then it waits anew. */
+static void a_launcher_that_answers_late_ends_the_doubt(void **state)
+{
+    (void)state;
+    struct few *few = few_started(2);
+    few_run(few, 1037 * MS);
+    few_kill(few, 1);
+    few_run(few, 1000 * MS);
+    assert_true(few->nodes[0].detect->ask.doubt);
+    few->launcher = MU_LAUNCHER_TRYING;
+    uint64_t since_ns = few->now_ns;
+    few_run(few, 1000 * MS);
+    expect_declared(few, 1, 0, since_ns + 200 * MS, since_ns + 300 * MS);
+    few_free(few);
+}
+
+/* Each hears nothing of the other, and the launcher hears both: of two, the higher one goes. */
+static void of_two_that_the_launcher_hears_the_higher_one_goes(void **state)
+{
+    (void)state;
+    struct few *few = few_started(2);
+    few->launcher = MU_LAUNCHER_HEARD;
+    few_run(few, 1037 * MS);
+    uint64_t cut_ns = few->now_ns;
+    few_cut_both(few, 0, 1, true);
+    few_run(few, 3000 * MS);
+    const struct few_entry *report = few_find(few, MU_DETECT_REPORT, 1, 0);
+    assert_non_null(report);
+    assert_int_equal(report->cause, MU_DETECT_UNREACHABLE);
+    const struct few_entry *verdict = few_find(few, MU_DETECT_VERDICT, 1, 0);
+    assert_non_null(verdict);
+    assert_null(few_find(few, MU_DETECT_VERDICT, 0, 0));
+    assert_int_equal(verdict->cause, MU_DETECT_UNREACHABLE);
+    assert_in_range(verdict->at_ns, cut_ns + 5 * 200 * MS, cut_ns + 9 * 200 * MS);
+    few_free(few);
+}
+
+static void an_answer_of_the_launcher_to_no_question_of_now_is_dropped(void **state)
+{
+    (void)state;
+    struct few *few = few_started(2);
+    few_run(few, 1037 * MS);
+    few_kill(few, 1);
+    few_run(few, 1000 * MS);
+    uint64_t dropped = few_dropped(few, 0);
+    uint64_t nonce = few->nodes[0].detect->nonce;
+    struct mu_detect_event answer = {.type = MU_DETECT_LAUNCHER,
+                                     .launcher = {.subject = 1,
+                                                  .nonce = nonce,
+                                                  .stamp_ns = few_clock(few, 0) - 201 * MS,
+                                                  .reach = MU_LAUNCHER_TRYING}};
+    few_step(few, 0, answer); /* too old */
+    answer.launcher.stamp_ns = few_clock(few, 0);
+    answer.launcher.nonce = nonce + 1; /* never asked */
+    few_step(few, 0, answer);
+    answer.launcher.nonce = few->nodes[0].detect->ask.first_nonce - 1; /* before the suspicion */
+    few_step(few, 0, answer);
+    assert_int_equal(few_dropped(few, 0), dropped + 3);
+    assert_true(few->nodes[0].detect->ask.doubt);
+    few_free(few);
+}
+
+/* ---- a broken connection ---- */
+
+static void broke(struct few *few, mu_slot at, mu_slot slot)
+{
+    few_step(few, at, (struct mu_detect_event){.type = MU_DETECT_BROKE, .broke = {.slot = slot}});
+}
+
+static void a_broken_connection_only_makes_the_observer_ask(void **state)
+{
+    (void)state;
+    struct few *few = few_started(4);
+    few_run(few, 1037 * MS);
+    broke(few, 2, 1);
+    few_fire(few, 2);
+    assert_int_equal(few_sent_to(few, MU_BEAT_PROBE, 1), 1);
+    assert_non_null(few_sent(few, MU_BEAT_ASK, 0));
+    few_run(few, 10 * MS); /* it has answered */
+    assert_false(mu_ask_is_on(few->nodes[2].detect));
+    broke(few, 2, 0); /* not the one that it observes */
+    assert_false(mu_ask_is_on(few->nodes[2].detect));
+    few_run(few, 1000 * MS);
+    few_expect_calm(few);
+    few_expect_whole(few);
+    few_free(few);
+}
+
+static void a_broken_connection_brings_no_verdict_forward(void **state)
+{
+    (void)state;
+    struct few *few = few_started(4);
+    few_run(few, 1037 * MS);
+    uint64_t heard_ns =
+        few->nodes[2].detect->ring[MU_RING_NEAREST].heard_ns - few->nodes[2].clock_ns;
+    few_kill(few, 1);
+    broke(few, 2, 1);
+    few_run(few, 1000 * MS);
+    expect_verdicts(few, 1);
+    expect_declared(few, 1, 2, heard_ns + 200 * MS, heard_ns + 200 * MS);
+    few_free(few);
 }
 
 /* ---- N8: lag ---- */
@@ -422,7 +547,7 @@ static uint32_t verdicts_after_own_stall(uint32_t broken_rules, bool with_socket
 {
     struct few *few = few_new(8);
     few->config.broken_rules = broken_rules;
-    few->config.alone_declares = true; /* doubt would help it as well */
+    few->launcher = MU_LAUNCHER_TRYING; /* doubt would help it as well */
     few->spread_ns = MU_NEVER;
     few_start(few);
     few_run(few, 1037 * MS);
@@ -914,7 +1039,13 @@ int main(void)
         cmocka_unit_test(without_room_for_a_death_there_is_a_fault_and_no_verdict),
         cmocka_unit_test(who_hears_nobody_accuses_nobody),
         cmocka_unit_test(after_doubt_everybody_has_a_full_timeout_again),
-        cmocka_unit_test(the_last_one_declares_the_others_only_where_that_is_configured),
+        cmocka_unit_test(the_last_one_declares_the_others_only_with_the_launchers_word),
+        cmocka_unit_test(what_nobody_can_decide_is_reported),
+        cmocka_unit_test(a_launcher_that_answers_late_ends_the_doubt),
+        cmocka_unit_test(of_two_that_the_launcher_hears_the_higher_one_goes),
+        cmocka_unit_test(an_answer_of_the_launcher_to_no_question_of_now_is_dropped),
+        cmocka_unit_test(a_broken_connection_only_makes_the_observer_ask),
+        cmocka_unit_test(a_broken_connection_brings_no_verdict_forward),
         cmocka_unit_test(an_observers_own_lag_is_given_back),
         cmocka_unit_test(lag_is_given_back_once_and_shows_in_the_evidence),
         cmocka_unit_test(lag_is_given_back_to_every_suspect),

@@ -96,8 +96,24 @@ static void spread(struct few *few, mu_slot by, mu_slot subject)
             few->nodes[slot].told_ns[subject] = few->now_ns + few->spread_ns;
 }
 
+/* The launcher answers a round trip later, as the test has said. */
+static void few_launcher(struct few *few, mu_slot slot, const struct mu_detect_effect *effect)
+{
+    few->nodes[slot].answer =
+        (struct mu_detect_event){.type = MU_DETECT_LAUNCHER,
+                                 .launcher = {.subject = effect->ask.subject,
+                                              .nonce = effect->ask.nonce,
+                                              .stamp_ns = effect->ask.stamp_ns,
+                                              .reach = few->launcher}};
+    few->nodes[slot].answer_ns = few->now_ns + 2 * few->delay_ns;
+}
+
 static void carry_out(struct few *few, mu_slot slot, const struct mu_detect_effect *effect)
 {
+    if (effect->type == MU_DETECT_ASK_LAUNCHER && few->launcher != MU_LAUNCHER_NONE)
+        few_launcher(few, slot, effect);
+    if (effect->type == MU_DETECT_ASK_LAUNCHER)
+        return;
     if (effect->type == MU_DETECT_SEND) {
         assert_null(mu_beat_error(&effect->beat));
         put_into_bag(few, &effect->beat);
@@ -122,6 +138,7 @@ static void carry_out(struct few *few, mu_slot slot, const struct mu_detect_effe
     case MU_DETECT_SEND:
     case MU_DETECT_FENCED:
     case MU_DETECT_FAULT:
+    case MU_DETECT_ASK_LAUNCHER:
         return;
     }
 }
@@ -170,7 +187,7 @@ static bool is_awake(const struct few *few, mu_slot slot)
 /* The next thing that happens: datagrams first, then words of the node, then timers. */
 static bool happen(struct few *few, uint64_t until_ns)
 {
-    enum { ARRIVAL, WORD, TIMER } what = TIMER;
+    enum { ARRIVAL, WORD, TIMER, LAUNCHER } what = TIMER;
     uint64_t at_ns = MU_NEVER;
     mu_slot who = 0, about = 0;
     for (uint32_t i = 0; i < few->bagged; i++) {
@@ -200,11 +217,21 @@ static bool happen(struct few *few, uint64_t until_ns)
             what = TIMER;
             who = slot;
         }
+    for (mu_slot slot = 0; slot < few->size; slot++)
+        if (is_awake(few, slot) && few->nodes[slot].answer_ns != 0 &&
+            few->nodes[slot].answer_ns <= at_ns) {
+            at_ns = few->nodes[slot].answer_ns;
+            what = LAUNCHER;
+            who = slot;
+        }
     if (at_ns > until_ns)
         return false;
     few->now_ns = at_ns > few->now_ns ? at_ns : few->now_ns;
     if (what == TIMER) {
         few_step(few, who, (struct mu_detect_event){.type = MU_DETECT_TIMEOUT});
+    } else if (what == LAUNCHER) {
+        few->nodes[who].answer_ns = 0;
+        few_step(few, who, few->nodes[who].answer);
     } else if (what == WORD) {
         few->nodes[who].told_ns[about] = MU_NEVER; /* once */
         few_out(few, who, about);

@@ -42,12 +42,15 @@ struct few {
     uint64_t delay_ns;  /* of each datagram */
     uint64_t spread_ns; /* from a verdict to OUT at all the others; MU_NEVER: nobody is told */
     struct mu_detect_config config;
+    enum mu_launcher_reach launcher; /* what it says of everybody; NONE: there is none */
     struct {
         struct mu_detect *detect;
         uint64_t clock_ns; /* ahead of the world's */
         uint64_t due_ns;   /* the world's time */
         bool dead, stopped, started;
         uint64_t told_ns[FEW_NODES_MAX]; /* OUT of each slot is due; 0: not */
+        struct mu_detect_event answer;   /* of the launcher, to the last question ... */
+        uint64_t answer_ns;              /* ... then; 0: none */
     } nodes[FEW_NODES_MAX];
     bool cut[FEW_NODES_MAX][FEW_NODES_MAX]; /* from, to */
     /* Loses what it says true to; NULL: nothing. */

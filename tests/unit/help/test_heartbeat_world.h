@@ -16,7 +16,7 @@
 /* after those above */
 #include <cmocka.h>
 
-enum { NODES_MAX = 8, NEWS_MAX = 256, BOUND_MS = 60000, TURN_MS = 1 };
+enum { NODES_MAX = 9, NEWS_MAX = 256, BOUND_MS = 60000, TURN_MS = 1 };
 
 #define MS UINT64_C(1000000)
 
