@@ -67,18 +67,6 @@ static void finish(const struct mu_agree *agree, struct mu_agree_update *update)
     update->count = kept;
 }
 
-/* Others wait for a contribution that has not been called for here. */
-static void want(const struct mu_agree_group *group, uint64_t number,
-                 struct mu_agree_update *update)
-{
-    const struct mu_round *round = &group->rounds[number % MU_ROUNDS];
-    if (!group->open || round->status != MU_AGREE_IDLE || round->peer_count == 0)
-        return;
-    struct mu_agree_effect *effect = mu_agree_add(update, MU_AGREE_WANTED);
-    effect->decision.group = group->id;
-    effect->decision.round = number;
-}
-
 /* ---- deciding ---- */
 
 static bool error_of(const struct mu_agree *agree, const struct mu_agree_value *value)
@@ -115,7 +103,6 @@ void mu_agree_tell(struct mu_agree *agree, struct mu_agree_group *group, uint64_
     effect->decision.round = number;
     effect->decision.value = mu_gather_value(&round->value);
     effect->decision.error = error_of(agree, &effect->decision.value);
-    want(group, number + 1, update);
 }
 
 /* 'value': NULL when it is what was gathered here. */
@@ -162,8 +149,6 @@ void mu_agree_complete(struct mu_agree *agree, struct mu_agree_group *group, uin
     if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_FROZEN))
         mu_agree_add_dead(agree, group, round);
     round->status = MU_AGREE_WAITING;
-    for (uint32_t i = 0; i < round->peer_count; i++)
-        round->peers[i].got = 0;
     if (parent == MU_SLOT_NONE)
         decide(agree, group, number, NULL, update);
     else
@@ -231,15 +216,14 @@ static enum mu_fault on_up(struct mu_agree *agree, struct mu_agree_group *group,
         return MU_FAULT_AGREE_PEERS;
     if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_ASKERS))
         peer->asks = 1;
-    if (round->status != MU_AGREE_WAITING) {
-        mu_gather_join(&round->value, &up->value);
-        peer->got = 1;
-        mu_agree_complete(agree, group, up->round, update);
-    }
+    mu_gather_join(&round->value, &up->value);
+    peer->got = 1;
+    mu_agree_complete(agree, group, up->round, update);
     return MU_FAULT_NONE;
 }
 
-/* R4 */
+/* R4.  Whoever has decided and takes this node for its child, or was asked by it, has the decision
+ * of all that live. */
 static void on_down(struct mu_agree *agree, struct mu_agree_group *group, mu_slot from,
                     const struct mu_agree_message *down, struct mu_agree_update *update)
 {
@@ -247,31 +231,24 @@ static void on_down(struct mu_agree *agree, struct mu_agree_group *group, mu_slo
     if (round->decided || round->status == MU_AGREE_IDLE)
         return;
     struct mu_tree tree = mu_agree_tree(agree, group);
-    mu_slot parent = mu_tree_parent(&tree, agree->config.self);
-    bool is_new_root = parent == MU_SLOT_NONE && round->status == MU_AGREE_GATHERING &&
-                       !mu_agree_is_broken(agree, MU_AGREE_BROKEN_DEAF_ROOT);
-    if (from == parent || is_new_root)
-        decide(agree, group, down->round, &down->value, update);
+    if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_DEAF_ROOT) &&
+        from != mu_tree_parent(&tree, agree->config.self))
+        return;
+    decide(agree, group, down->round, &down->value, update);
 }
 
-/* R5 */
-static enum mu_fault on_ask(struct mu_agree *agree, struct mu_agree_group *group, mu_slot from,
-                            const struct mu_agree_message *ask, struct mu_agree_update *update)
+/* R5.  One that has not contributed yet, or waits for its own children, need not remember who asks:
+ * that is its parent, which is sent the contribution anyway. */
+static void on_ask(struct mu_agree *agree, struct mu_agree_group *group, mu_slot from,
+                   const struct mu_agree_message *ask, struct mu_agree_update *update)
 {
     if (!mu_agree_learn_asked(agree, group, from, ask, update))
-        return MU_FAULT_NONE;
-    struct mu_round *round = mu_agree_round(group, ask->round);
-    if (round->decided) {
+        return;
+    const struct mu_round *round = mu_agree_round(group, ask->round);
+    if (round->decided)
         answer(agree, group, ask->round, from, update);
-    } else if (round->status == MU_AGREE_WAITING) {
+    else if (round->status == MU_AGREE_WAITING)
         mu_agree_send(agree, group, ask->round, MU_AGREE_UP, from, update);
-    } else {
-        struct mu_agree_peer *peer = mu_agree_peer_add(agree, round, from);
-        if (peer == NULL)
-            return MU_FAULT_AGREE_PEERS;
-        peer->asks = 1;
-    }
-    return MU_FAULT_NONE;
 }
 
 static bool is_discarded(const struct mu_agree *agree, mu_slot from)
@@ -311,36 +288,20 @@ static enum mu_fault receive(struct mu_agree *agree, mu_slot from,
         return MU_FAULT_NONE; /* its sender has decided since */
     if (message->round == 0 || message->round > group->decided + 2)
         return MU_FAULT_AGREE_ROUND;
-    bool was_quiet = mu_agree_round(group, message->round)->peer_count == 0;
-    enum mu_fault fault = MU_FAULT_NONE;
     switch ((enum mu_agree_message_type)message->type) {
     case MU_AGREE_UP:
-        fault = on_up(agree, group, from, message, update);
-        break;
+        return on_up(agree, group, from, message, update);
     case MU_AGREE_DOWN:
         on_down(agree, group, from, message, update);
-        break;
+        return MU_FAULT_NONE;
     case MU_AGREE_ASK:
-        fault = on_ask(agree, group, from, message, update);
-        break;
+        on_ask(agree, group, from, message, update);
+        return MU_FAULT_NONE;
     }
-    if (was_quiet && message->round == group->decided + 1)
-        want(group, message->round, update);
-    return fault;
+    return MU_FAULT_AGREE_VALUE; /* any byte may have come in */
 }
 
 /* ---- the door ---- */
-
-static void open_group(struct mu_agree *agree, const struct mu_agree_event *event,
-                       struct mu_agree_update *update)
-{
-    enum mu_fault fault =
-        mu_agree_open(agree, event->open.group, event->open.spans, event->open.count);
-    if (fault != MU_FAULT_NONE)
-        add_fault(update, fault, MU_SLOT_NONE);
-    else
-        want(mu_agree_find(agree, event->open.group), 1, update);
-}
 
 static void dispatch(struct mu_agree *agree, const struct mu_agree_event *event,
                      struct mu_agree_update *update)
@@ -348,7 +309,9 @@ static void dispatch(struct mu_agree *agree, const struct mu_agree_event *event,
     enum mu_fault fault = MU_FAULT_NONE;
     switch (event->type) {
     case MU_AGREE_OPEN:
-        open_group(agree, event, update);
+        fault = mu_agree_open(agree, event->open.group, event->open.spans, event->open.count);
+        if (fault != MU_FAULT_NONE)
+            add_fault(update, fault, MU_SLOT_NONE);
         return;
     case MU_AGREE_CLOSE:
         mu_agree_close(agree, event->close.group);

@@ -46,7 +46,7 @@
 /* Rules that a test breaks on purpose.  Zero in every daemon. */
 enum mu_agree_broken {
     MU_AGREE_BROKEN_ASKERS = 1u << 0,       /* (1) an UP that comes late is forgotten */
-    MU_AGREE_BROKEN_DEAF_ROOT = 1u << 1,    /* (2) a new root takes no decision from its children */
+    MU_AGREE_BROKEN_DEAF_ROOT = 1u << 1,    /* (2) a decision counts from the parent only */
     MU_AGREE_BROKEN_DISCARD = 1u << 2,      /* (3) messages of the dead count */
     MU_AGREE_BROKEN_DISCARD_TOLD = 1u << 3, /* (4) likewise, when an ASK told of the death */
     MU_AGREE_BROKEN_PATH = 1u << 4,     /* (5) an ASK tells only of the members before its sender */
@@ -54,7 +54,7 @@ enum mu_agree_broken {
     MU_AGREE_BROKEN_AGAIN = 1u << 6,    /* a parent's death counts after the decision, too */
     MU_AGREE_BROKEN_MARK = 1u << 7,     /* what an ASK tells is noted, and not acted on */
     MU_AGREE_BROKEN_CHILDREN = 1u << 8, /* nobody waits for the children's contributions */
-    MU_AGREE_BROKEN_ORPHANS = 1u << 9,  /* the root does not ask the children of a dead child */
+    MU_AGREE_BROKEN_ORPHANS = 1u << 9,  /* nobody asks the children of a dead child */
     MU_AGREE_BROKEN_COLLECT = 1u << 10, /* a result is forgotten when the next agreement begins */
     MU_AGREE_BROKEN_GROWS = 1u << 11,   /* a contribution said again has the latest deaths */
     MU_AGREE_BROKEN_FROZEN = 1u << 12,  /* the failed are those known at the call */
@@ -98,7 +98,7 @@ const char *mu_agree_config_error(const struct mu_agree_config *config);
 enum mu_agree_message_type {
     MU_AGREE_UP = 1, /* to the parent: the contributions from here on down */
     MU_AGREE_DOWN,   /* the decision */
-    MU_AGREE_ASK,    /* of a root to a child: the decision, or your contribution again */
+    MU_AGREE_ASK,    /* to a child: the decision, or your contribution again */
     MU_AGREE_MESSAGE_LAST = MU_AGREE_ASK,
 };
 
@@ -162,7 +162,6 @@ struct mu_agree_event {
 enum mu_agree_effect_type {
     MU_AGREE_SEND = 1,
     MU_AGREE_DELIVER, /* the decision, once; sends before it matter more than it */
-    MU_AGREE_WANTED,  /* others have begun an agreement that this node has not called yet */
     MU_AGREE_DEATH,   /* a peer says that 'peer' is dead: report it, as if it was seen here */
     MU_AGREE_FENCED,  /* this node itself was declared dead: it does and says nothing any more */
     MU_AGREE_FAULT,   /* with a peer: its message was not taken, so cut the connection: RESUME
@@ -180,7 +179,7 @@ struct mu_agree_effect {
             uint64_t round;
             struct mu_agree_value value;
             bool error; /* one of the failed is not acknowledged by all: at all nodes, or at none */
-        } decision;     /* DELIVER; WANTED: group and round */
+        } decision;     /* DELIVER */
         enum mu_fault fault; /* FAULT */
     };
 };

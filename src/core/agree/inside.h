@@ -14,7 +14,7 @@ enum mu_agree_status {
 /* Somebody that this node has heard from in one agreement. */
 struct mu_agree_peer {
     uint32_t slot : 30;
-    uint32_t got : 1;  /* its contribution is in since gathering last began */
+    uint32_t got : 1;  /* its contribution is in; it stays a child of this node while both live */
     uint32_t asks : 1; /* it is to be told the decision */
 };
 
@@ -38,7 +38,7 @@ struct mu_agree_group {
     bool used;
     bool open;    /* else only messages have come yet, and its members are not known */
     bool was_par; /* while a death is learned: the dead node was the parent here, */
-    bool was_kid; /* or a child of this node, which is the root */
+    bool was_kid; /* or a child of this node */
     bool stale;   /* the round before the one decided last is still to be cleared */
     bool learns;  /* the decision tells of deaths that are still to be learned */
     uint16_t settled_count;

@@ -11,20 +11,24 @@ static void look(struct mu_agree *agree, mu_slot slot)
         if (!group->open || mu_members_position(&group->members, slot) == UINT32_MAX)
             continue;
         struct mu_tree tree = mu_agree_tree(agree, group);
-        mu_slot self = agree->config.self, parent = mu_tree_parent(&tree, self);
-        group->was_par = parent == slot;
-        group->was_kid = parent == MU_SLOT_NONE && mu_tree_parent(&tree, slot) == self;
+        mu_slot self = agree->config.self;
+        group->was_par = mu_tree_parent(&tree, self) == slot;
+        group->was_kid = mu_tree_parent(&tree, slot) == self;
     }
 }
 
-static void ask_children(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
-                         mu_slot of, struct mu_agree_update *update)
+/* Asks those of the children of 'of' whose contribution is missing: this node's own, or of one that
+ * has just died, which are its own now. */
+static void ask_missing(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
+                        mu_slot of, struct mu_agree_update *update)
 {
+    const struct mu_round *round = mu_agree_round(group, number);
     struct mu_tree tree = mu_agree_tree(agree, group);
     struct mu_tree_walk walk;
     for (mu_slot child = mu_tree_first_child(&tree, of, &walk); child != MU_SLOT_NONE;
          child = mu_tree_next_child(&tree, &walk))
-        mu_agree_send(agree, group, number, MU_AGREE_ASK, child, update);
+        if (!mu_agree_peer_got(round, child))
+            mu_agree_send(agree, group, number, MU_AGREE_ASK, child, update);
 }
 
 /* What this node sent up may be lost with its parent; and a new root cannot know whether the old
@@ -41,8 +45,8 @@ static void lose_parent(struct mu_agree *agree, struct mu_agree_group *group, ui
         mu_agree_send(agree, group, number, MU_AGREE_UP, parent, update);
         return;
     }
-    round->status = MU_AGREE_GATHERING; /* nobody's contribution counts as in */
-    ask_children(agree, group, number, agree->config.self, update);
+    round->status = MU_AGREE_GATHERING;
+    ask_missing(agree, group, number, agree->config.self, update);
 }
 
 static void mend(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
@@ -56,7 +60,7 @@ static void mend(struct mu_agree *agree, struct mu_agree_group *group, uint64_t 
     if (round->status == MU_AGREE_WAITING && group->was_par)
         lose_parent(agree, group, number, update);
     else if (round->status == MU_AGREE_GATHERING && group->was_kid && ask)
-        ask_children(agree, group, number, dead, update); /* the orphans: now this node's own */
+        ask_missing(agree, group, number, dead, update);
     mu_agree_complete(agree, group, number, update);
 }
 
@@ -159,33 +163,22 @@ bool mu_agree_learn_asked(struct mu_agree *agree, const struct mu_agree_group *g
 
 /* ---- what is said again ---- */
 
-static void ask_again(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
-                      mu_slot peer, struct mu_agree_update *update)
-{
-    const struct mu_round *round = mu_agree_round(group, number);
-    struct mu_tree tree = mu_agree_tree(agree, group);
-    struct mu_tree_walk walk;
-    for (mu_slot child = mu_tree_first_child(&tree, agree->config.self, &walk);
-         child != MU_SLOT_NONE; child = mu_tree_next_child(&tree, &walk))
-        if ((peer == MU_SLOT_NONE || peer == child) && !mu_agree_peer_got(round, child))
-            mu_agree_send(agree, group, number, MU_AGREE_ASK, child, update);
-}
-
 static void say_again(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
                       mu_slot peer, struct mu_agree_update *update)
 {
     struct mu_round *round = mu_agree_round(group, number);
     struct mu_tree tree = mu_agree_tree(agree, group);
-    mu_slot parent = mu_tree_parent(&tree, agree->config.self);
+    mu_slot self = agree->config.self, parent = mu_tree_parent(&tree, self);
     if (round->decided) {
         if (peer == MU_SLOT_NONE && !round->told)
             mu_agree_tell(agree, group, number, update);
     } else if (round->status == MU_AGREE_WAITING) {
         if (parent != MU_SLOT_NONE && (peer == MU_SLOT_NONE || peer == parent))
             mu_agree_send(agree, group, number, MU_AGREE_UP, parent, update);
-    } else if (round->status == MU_AGREE_GATHERING && parent == MU_SLOT_NONE &&
-               agree->dead.count > 0) {
-        ask_again(agree, group, number, peer, update); /* without deaths nothing was asked */
+    } else if (round->status == MU_AGREE_GATHERING && agree->dead.count > 0) {
+        /* Without deaths nothing was asked. */
+        if (peer == MU_SLOT_NONE || mu_tree_parent(&tree, peer) == self)
+            ask_missing(agree, group, number, self, update);
     }
 }
 

@@ -57,8 +57,6 @@ static void carry_out(struct mu_agreements *agreements, const struct mu_agree_ef
         if (group != NULL)
             mu_group_decided(agreements, group, effect->decision.round, &effect->decision.value);
         return;
-    case MU_AGREE_WANTED:
-        return; /* who lives here calls when it does, and for the others this node does at once */
     case MU_AGREE_DEATH:
         note_death(agreements, effect->peer);
         return;

@@ -30,8 +30,6 @@ static void carry_out(struct agree_model *model, uint32_t slot, uint32_t happen)
                 agree_break(model, "lease", "node %u has no lease and decides", slot);
             agree_law_on_deliver(model, slot, effect);
             break;
-        case MU_AGREE_WANTED:
-            break;
         case MU_AGREE_DEATH:
             if (agree_in(model->state->alive & ~model->state->lapsed, effect->peer))
                 agree_break(model, "no-fault", "node %u hears that node %u is dead, which lives",

@@ -107,8 +107,6 @@ static void carry_out(struct agree_world *world, mu_slot slot, const struct mu_a
     case MU_AGREE_DELIVER:
         on_decided(world, slot, effect);
         return;
-    case MU_AGREE_WANTED:
-        return;
     case MU_AGREE_DEATH:
         if (agree_world_lives(world, effect->peer))
             agree_law_fail(world, "no-fault", "node %u hears that node %u is dead, which lives",
