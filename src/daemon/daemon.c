@@ -421,14 +421,10 @@ static void on_lifeline(uv_poll_t *poll, int status, int events)
 {
     (void)events;
     struct mu_daemon *daemon = poll->data;
-    char bytes[256];
-    ssize_t count = status < 0 ? 0 : read(daemon->lifeline_fd, bytes, sizeof bytes - 1);
-    bytes[count > 0 ? count : 0] = '\0';
-    daemon->machine_ends |= strcmp(bytes, "end\n") == 0; /* no other word follows the orders */
-    if (count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR)))
+    if (status >= 0 && mu_orders_lifeline(daemon->input))
         return;
     uv_poll_stop(poll);
-    if (!daemon->machine_ends)
+    if (!daemon->input->end_said)
         mu_tell("the lifeline has ended without a word: whoever started this node is gone");
     end(daemon, GRACE_MS);
 }
@@ -469,7 +465,7 @@ struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *te
     snprintf(daemon->name, sizeof daemon->name, "%s", config->orders->name);
     if (open_parts(daemon, config, text) != NULL)
         return NULL;
-    daemon->lifeline_fd = config->lifeline;
+    daemon->input = config->lifeline;
     uv_timer_init(&daemon->loop, &daemon->left_timer);
     uv_timer_init(&daemon->loop, &daemon->past_timer);
     uv_timer_init(&daemon->loop, &daemon->waiting_timer);
@@ -490,7 +486,7 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
                             char *text)
 {
     /* From here on the lifeline does not block: so not before the last line was read from it. */
-    int failed = uv_poll_init(&daemon->loop, &daemon->lifeline, daemon->lifeline_fd);
+    int failed = uv_poll_init(&daemon->loop, &daemon->lifeline, daemon->input->fd);
     if (failed != 0)
         return say(text, "cannot wait for the end of the orders, which must come from a pipe",
                    -failed);
@@ -539,9 +535,9 @@ static void on_all_over(void *owner)
     mu_daemon_ring_stop(daemon);
     mu_door_close(&daemon->door);
     /* Who goes alone takes its processes along, and the others are to know: no goodbye. */
-    mu_peers_leave(daemon->peers, daemon->machine_ends);
+    mu_peers_leave(daemon->peers, daemon->input->end_said);
     mu_peers_close(daemon->peers);
-    mu_exchanges_leave(daemon->exchanges, daemon->machine_ends);
+    mu_exchanges_leave(daemon->exchanges, daemon->input->end_said);
     mu_jobs_close(daemon->jobs);
     mu_pmix_loader_close(daemon->pmix);
     mu_notify_close(daemon->notify);

@@ -8,12 +8,12 @@ struct mu_daemon;
 
 struct mu_daemon_config {
     const struct mu_orders *orders;
-    const char *record; /* a file to be made, or NULL */
-    uint8_t shift;      /* trees of agreements have a fan-out of 2^shift */
-    uint32_t journal;   /* events that are kept for clients; a power of two */
-    bool pmix;          /* programs find a PMIx server, where there is libpmix */
-    int lifeline;       /* when it ends, the daemon ends */
-    int answers;        /* where "ready" goes */
+    const char *record;               /* a file to be made, or NULL */
+    uint8_t shift;                    /* trees of agreements have a fan-out of 2^shift */
+    uint32_t journal;                 /* events that are kept for clients; a power of two */
+    bool pmix;                        /* programs find a PMIx server, where there is libpmix */
+    struct mu_orders_input *lifeline; /* when it ends, the daemon ends; of the caller */
+    int answers;                      /* where "ready" goes */
 };
 
 /* Listens.  NULL, with a sentence in 'text' (MU_ORDERS_TEXT_MAX).  The key is copied. */

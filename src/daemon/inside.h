@@ -51,7 +51,7 @@ struct mu_daemon {
     uv_timer_t abort_timer;
     struct sockaddr_in *addresses;
     uv_poll_t lifeline;
-    int lifeline_fd;
+    struct mu_orders_input *input; /* what comes on it */
     uv_signal_t signals[3];
     char name[MU_ORDERS_NAME_MAX + 1];
     int answers;
@@ -62,7 +62,6 @@ struct mu_daemon {
     uint32_t dead;         /* nodes known to be */
     bool ready_said;
     bool ending;
-    bool machine_ends; /* every node ends, says the lifeline; else this one goes alone */
     bool fenced;
     int exit_code;
 

@@ -203,7 +203,7 @@ int main(int argc, char **argv)
                                       .journal = flags.journal,
                                       .shift = flags.shift,
                                       .pmix = !flags.no_pmix,
-                                      .lifeline = STDIN_FILENO,
+                                      .lifeline = &input,
                                       .answers = STDOUT_FILENO};
     struct mu_daemon *daemon = mu_daemon_open(&config, text);
     uint32_t size = orders.size;

@@ -238,8 +238,34 @@ const char *mu_orders_read_nodes(struct mu_orders_input *input, uint32_t size,
     return NULL;
 }
 
+static void take_last_words(struct mu_orders_input *input)
+{
+    static const char last[] = "end\n";
+    while (input->from < input->to) {
+        char byte = input->bytes[input->from++];
+        bool fits = input->matched < sizeof last - 1 && byte == last[input->matched];
+        input->matched = fits ? input->matched + 1 : sizeof last;
+        input->end_said |= fits && byte == '\n';
+        if (byte == '\n')
+            input->matched = 0;
+    }
+}
+
+bool mu_orders_lifeline(struct mu_orders_input *input)
+{
+    take_last_words(input);
+    ssize_t count = read(input->fd, input->bytes, sizeof input->bytes);
+    if (count <= 0)
+        return count < 0 && (errno == EAGAIN || errno == EINTR);
+    input->from = 0;
+    input->to = (size_t)count;
+    take_last_words(input);
+    return true;
+}
+
 void mu_orders_wipe(struct mu_orders *orders, struct mu_orders_input *input)
 {
     sodium_memzero(orders->key, sizeof orders->key);
-    sodium_memzero(input->bytes, sizeof input->bytes);
+    sodium_memzero(input->bytes, input->from);
+    sodium_memzero(input->bytes + input->to, sizeof input->bytes - input->to); /* of older reads */
 }

@@ -23,7 +23,7 @@
  *     end
  *
  * and the daemon says goodbye to the others.  Without it, this node goes alone as far as it knows:
- * its launcher was killed, or what connects the two. */
+ * its launcher was killed, or what connects the two.  Any other line there means nothing. */
 #ifndef MU_DAEMON_ORDERS_H
 #define MU_DAEMON_ORDERS_H
 
@@ -49,6 +49,8 @@ struct mu_orders_input {
     int fd;
     char bytes[4096];
     size_t from, to;
+    size_t matched; /* bytes of the lifeline's last line that are those of "end" */
+    bool end_said;  /* that line has come */
 };
 
 /* Both block until their last line is there.  NULL, or a sentence with the value and the rule, in
@@ -59,7 +61,12 @@ const char *mu_orders_read_nodes(struct mu_orders_input *input, uint32_t size,
 
 enum { MU_ORDERS_TEXT_MAX = MU_ORDERS_LINE_MAX + 128 };
 
-/* Wipes the key, and the bytes that it came in. */
+/* The lifeline: takes what came with the orders, and what is there now; waits only where 'fd' does.
+ * end_said is true once the line "end" has come, in however many pieces.  False: the input has
+ * ended. */
+bool mu_orders_lifeline(struct mu_orders_input *input);
+
+/* Wipes the key, and the bytes that it came in, but for those that nobody has looked at yet. */
 void mu_orders_wipe(struct mu_orders *orders, struct mu_orders_input *input);
 
 #endif

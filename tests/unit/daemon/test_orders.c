@@ -177,6 +177,54 @@ static void wiped_orders_hold_no_key(void **state)
         assert_int_equal(input.bytes[i], 0);
 }
 
+/* What it hears of these pieces, each of which is read by itself. */
+static bool is_end_said(const char *const *pieces)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    struct mu_orders_input input = {.fd = ends[0]};
+    for (; *pieces != NULL; pieces++) {
+        assert_int_equal(write(ends[1], *pieces, strlen(*pieces)), (ssize_t)strlen(*pieces));
+        assert_true(mu_orders_lifeline(&input));
+    }
+    close(ends[1]);
+    assert_false(mu_orders_lifeline(&input));
+    close(ends[0]);
+    return input.end_said;
+}
+
+static void the_last_word_is_heard_in_pieces(void **state)
+{
+    (void)state;
+    assert_true(is_end_said((const char *[]){"end\n", NULL}));
+    assert_true(is_end_said((const char *[]){"e", "n", "d", "\n", NULL}));
+    assert_true(is_end_said((const char *[]){"some", "thing\nen", "d\n", NULL}));
+    assert_true(is_end_said((const char *[]){"end\n", "more", NULL}));
+    assert_false(is_end_said((const char *[]){"end", NULL}));
+    assert_false(is_end_said((const char *[]){"ending\n", NULL}));
+    assert_false(is_end_said((const char *[]){"bend\n", NULL}));
+    assert_false(is_end_said((const char *[]){NULL}));
+}
+
+/* Orders, where the others are and the last word in one write: nothing of it is lost, though the
+ * key is wiped in between. */
+static void the_last_word_may_come_with_the_orders(void **state)
+{
+    (void)state;
+    static const char nodes[] =
+        "node 0 127.0.0.1 10\nnode 1 127.0.0.2 11\nnode 2 127.0.0.3 12\n.\n";
+    struct sockaddr_in addresses[3];
+    char bytes[sizeof good + sizeof nodes + 8];
+    snprintf(bytes, sizeof bytes, "%s%send\n", good, nodes);
+    struct mu_orders_input input = input_of(bytes);
+    assert_null(mu_orders_read(&input, &orders, text));
+    mu_orders_wipe(&orders, &input);
+    assert_null(mu_orders_read_nodes(&input, 3, addresses, text));
+    assert_false(mu_orders_lifeline(&input));
+    assert_true(input.end_said);
+    close(input.fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +233,8 @@ int main(void)
         cmocka_unit_test(a_line_without_end_is_refused),
         cmocka_unit_test(every_node_must_have_its_place),
         cmocka_unit_test(wiped_orders_hold_no_key),
+        cmocka_unit_test(the_last_word_is_heard_in_pieces),
+        cmocka_unit_test(the_last_word_may_come_with_the_orders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
