@@ -15,6 +15,7 @@ struct death {
     uint64_t until_ms;
     char *how; /* NULL: settled, and not among those that the summary shows */
     int code;
+    uint32_t others;      /* nodes of the job that lived when it became known, without its own */
     uint32_t told;        /* by how many nodes */
     uint32_t told_others; /* without the one that it happened on */
     uint64_t first_ns, last_ns;
@@ -145,8 +146,9 @@ void run_deaths_give_up(struct run_deaths *deaths)
 
 /* ---- in ---- */
 
-static struct death *add(struct run_deaths *deaths, uint32_t *place, const char *how)
+static struct death *add(struct run_deaths *deaths, uint32_t *place, mu_slot node, const char *how)
 {
+    const struct job *job = deaths->config.job;
     if (deaths->count == deaths->room) {
         uint32_t room = deaths->room == 0 ? 16 : 2 * deaths->room;
         struct death *larger = realloc(deaths->deaths, room * sizeof *larger);
@@ -159,6 +161,8 @@ static struct death *add(struct run_deaths *deaths, uint32_t *place, const char 
     *place = deaths->count;
     memset(death, 0, sizeof *death);
     death->open = true;
+    death->node = node;
+    death->others = job_live_nodes(job) - (job_hosts(job, node) ? 1 : 0);
     death->how = strdup(how);
     if (death->how == NULL)
         abort();
@@ -181,9 +185,9 @@ void run_deaths_process(struct run_deaths *deaths, uint32_t rank,
         return;
     char how[MU_EVIDENCE_TEXT_MAX];
     mu_evidence_text(evidence, how, sizeof how);
-    struct death *death = add(deaths, &deaths->of_rank[rank], how);
+    struct death *death =
+        add(deaths, &deaths->of_rank[rank], job_node_of(deaths->config.job, rank), how);
     death->rank = rank;
-    death->node = job_node_of(deaths->config.job, rank);
     death->seen_by = evidence->seen_by;
     death->code = mu_exit_kind_shell_code(&evidence->how);
     if (death->account != NULL)
@@ -208,9 +212,8 @@ void run_deaths_node(struct run_deaths *deaths, mu_slot node, const char *how, b
             list_ranks(deaths, &deaths->deaths[deaths->of_node[node] - 1]);
         return;
     }
-    struct death *death = add(deaths, &deaths->of_node[node], how);
+    struct death *death = add(deaths, &deaths->of_node[node], node, how);
     death->is_node = true;
-    death->node = node;
     death->seen_by = MU_SLOT_NONE;
     if (with_ranks)
         list_ranks(deaths, death);
@@ -297,14 +300,10 @@ static void describe(const struct run_deaths *deaths, const struct death *death,
                  name, death->how);
 }
 
-static void describe_told(const struct run_deaths *deaths, const struct death *death, char *text,
-                          size_t room)
+static void describe_told(const struct death *death, char *text, size_t room)
 {
     static const char indent[] = "        ";
-    uint32_t others =
-        job_live_nodes(deaths->config.job) - (job_hosts(deaths->config.job, death->node) ? 1 : 0);
-    if (others < death->told_others)
-        others = death->told_others; /* some have told, and were lost since */
+    uint32_t others = death->others;
     double first_ms = (double)death->first_ns / 1e6, last_ms = (double)death->last_ns / 1e6;
     text[0] = '\0';
     if (others == 1 && death->told_others == 1)
@@ -332,7 +331,7 @@ void run_deaths_summary(const struct run_deaths *deaths, uint32_t said,
     for (uint32_t i = 0; i < deaths->count && i < SHOWN_IN_FULL; i++) {
         describe(deaths, &deaths->deaths[i], text, sizeof text);
         say(owner, text);
-        describe_told(deaths, &deaths->deaths[i], text, sizeof text);
+        describe_told(&deaths->deaths[i], text, sizeof text);
         if (text[0] != '\0')
             say(owner, text);
     }

@@ -79,7 +79,7 @@ static void on_done(void *arg, const struct mu_exchange_result *result)
 static void come(mu_slot slot, uint64_t tag, struct mu_rank_run ranks)
 {
     struct host *host = &hosts[slot];
-    uint8_t *bytes = malloc(length_of(slot) + 1);
+    uint8_t *bytes = calloc(1, length_of(slot) + 1); /* of length 0, too, it is passed on */
     fill(bytes, slot, ++host->round);
     assert_null(mu_exchange_begin(host->exchanges, JOB, tag, &ranks, 1, bytes, length_of(slot),
                                   on_done, host));
