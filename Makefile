@@ -3,48 +3,55 @@
 #   build/asan   the same under ASan and UBSan   (its tests are called asan:...)
 #   build/tsan   what has threads, under TSan    (tsan:...)
 #   build/fuzz   the fuzz targets, by clang
+#   build/release  what packagers build (-O3): it must compile without a warning
 
 FUZZ_SECONDS ?= 600
 FUZZ_CC ?= clang-14
 prefix ?= /usr/local
 
-# $(call tree,FOLDER,OPTIONS): configure and build one tree.  CMake runs every time (a fraction of a
+# $(call tree,FOLDER,OPTIONS,WHAT): configure and build one tree.  CMake runs every time (a fraction of a
 # second), because Ninja would not notice that a test script became executable.
-tree = cmake -G Ninja --log-level=NOTICE -S . -B $(1) $(2) && cmake --build $(1)
+tree = cmake -G Ninja --log-level=NOTICE -S . -B $(1) $(2) && cmake --build $(1) $(3)
 asan_options = -DMUSTER_SANITIZE=address,undefined
 tsan_options = -DMUSTER_SANITIZE=thread
 fuzz_options = -DMUSTER_FUZZ=ON -DCMAKE_C_COMPILER=$(FUZZ_CC)
+release_options = -DCMAKE_BUILD_TYPE=Release
 fuzz_names = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 # Targets share the trees, so they take turns; Ninja and CTest are parallel by themselves.
 .NOTPARALLEL:
-.PHONY: all demo test tidy format fuzz install clean help setup
+.PHONY: all shipped demo test tidy format fuzz install clean help setup test-setup
 
-all: setup             ## build everything into build/ (the default)
+all: setup             ## build everything into build/ (the default), tests included where that can be
 	@$(call tree,build)
 
-demo: all              ## show what muster does, in a few seconds
+# Only what is installed, and the examples.
+shipped: setup
+	@$(call tree,build,,--target shipped)
+
+demo: shipped          ## show what muster does, in a few seconds
 	@tools/demo
 
-test: all              ## build all trees and run every test: what CI runs
+test: test-setup all   ## build all trees and run every test: what CI runs
 	@$(call tree,build/asan,$(asan_options))
 	@$(call tree,build/tsan,$(tsan_options))
 	@$(call tree,build/fuzz,$(fuzz_options))
+	@$(call tree,build/release,$(release_options))
 	@ctest --test-dir build --output-on-failure -j "$$(($$(nproc) + 1))" # most tests wait most of the time
 
-tidy: all              ## check what a machine can check about the source
+tidy: test-setup all   ## check what a machine can check about the source
 	@tools/tidy . build
 
-format: setup          ## lay out every C file as .clang-format says
+format: test-setup     ## lay out every C file as .clang-format says
 	@tools/format .
 
-fuzz: setup            ## every fuzz target for FUZZ_SECONDS; what is new goes to tests/fuzz/corpus
+fuzz: test-setup       ## every fuzz target for FUZZ_SECONDS; what is new goes to tests/fuzz/corpus
 	@$(call tree,build/fuzz,$(fuzz_options))
 	@failed=0; for name in $(fuzz_names); do \
 	    tools/fuzz --keep build/fuzz $$name $(FUZZ_SECONDS) || failed=1; \
 	done; exit $$failed
 
-install: all           ## install under prefix=/usr/local (DESTDIR is honoured)
+install: shipped       ## install under prefix=/usr/local (DESTDIR is honoured)
 	@cmake --install build --prefix "$(prefix)"
 
 clean:                 ## remove everything that was built
@@ -54,4 +61,7 @@ help:                  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile | expand -t 16
 
 setup:
-	@tools/setup
+	@tools/setup build
+
+test-setup:
+	@tools/setup test
