@@ -194,7 +194,7 @@ int main(int argc, char **argv)
     if (mu_orders_read(&input, &orders, text) != NULL)
         return fail(text);
     if (!flags.no_pmix)
-        mu_pmix_environment(is_loopback(orders.listen) && orders.size > 1);
+        mu_pmix_environment(is_loopback(orders.listen));
     mu_log_open(orders.name, flags.verbose);
     take_name(orders.name, orders.listen);
 

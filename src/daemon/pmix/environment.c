@@ -4,11 +4,17 @@
 #include <stdlib.h>
 
 /* The processes are given the topology of the host that hwloc finds here: else each would look for
- * every PCI device itself, which takes longer than all the rest.  Where many nodes are on one host
- * they find the cores only, because each daemon would look.  Who has set the variable knows better.
- */
-#define HWLOC_VARIABLE "HWLOC_COMPONENTS"
-#define HWLOC_LITTLE   "-linux:0x78,-x86,-pci,-opencl,-cuda,-nvml,-gl,-rsmi"
+ * every PCI device itself, which takes longer than all the rest.  On one host they find the cores
+ * only: no device is nearer to one process than to another by more than that, and each daemon would
+ * look.  Elsewhere, what only displays and accelerators need is left out: to load X11, OpenCL and
+ * libxml2 takes longer than PMIx itself.  Who has set a variable knows better. */
+static const char *const hwloc_one_host[][2] = {
+    {"HWLOC_COMPONENTS", "-linux:0x78,-x86,-pci,-opencl,-cuda,-nvml,-gl,-rsmi"},
+    {"HWLOC_PLUGINS_PATH", "/nonexistent"},
+};
+static const char *const hwloc_hosts[][2] = {
+    {"HWLOC_PLUGINS_BLACKLIST", "hwloc_gl.so,hwloc_opencl.so,hwloc_xml_libxml.so"},
+};
 
 /* Job data in memory that is sent, not in shared files, which somebody would have to remove when
  * this daemon is killed.  And a lost connection is known at once, not a second later. */
@@ -38,11 +44,18 @@ static void forget_others(void)
     }
 }
 
-void mu_pmix_environment(bool shares_host)
+static void set(const char *const (*variables)[2], size_t count, bool over)
 {
-    if (shares_host)
-        setenv(HWLOC_VARIABLE, HWLOC_LITTLE, 0);
+    for (size_t i = 0; i < count; i++)
+        setenv(variables[i][0], variables[i][1], over);
+}
+
+void mu_pmix_environment(bool one_host)
+{
+    if (one_host)
+        set(hwloc_one_host, sizeof hwloc_one_host / sizeof *hwloc_one_host, false);
+    else
+        set(hwloc_hosts, sizeof hwloc_hosts / sizeof *hwloc_hosts, false);
     forget_others();
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        setenv(settings[i][0], settings[i][1], 1);
+    set(settings, sizeof settings / sizeof *settings, true);
 }

@@ -10,8 +10,8 @@
 
 /* libpmix finds its settings in the environment.  Once for a process, before it has a second
  * thread: nobody may look at the environment while it changes.  Jobs have environments of their
- * own.  'shares_host': with other nodes. */
-void mu_pmix_environment(bool shares_host);
+ * own.  'one_host': all nodes of the machine are on this one. */
+void mu_pmix_environment(bool one_host);
 
 struct mu_pmix_loader;
 
