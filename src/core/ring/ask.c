@@ -236,16 +236,6 @@ bool mu_ask_is_vouched(const struct mu_detect *detect, uint64_t since_ns)
     return detect->ask.vouched && detect->ask.vouch_ns >= mu_max_ns(since_ns, detect->ask.sure_ns);
 }
 
-bool mu_ask_has_silent_helper(const struct mu_detect *detect)
-{
-    for (int i = 0; i < MU_DETECT_HELPERS; i++)
-        if (detect->ask.helper[i].slot != MU_SLOT_NONE &&
-            detect->ask.helper[i].reach == MU_REACH_NONE &&
-            !mu_dead_is_out(&detect->dead, detect->ask.helper[i].slot))
-            return true;
-    return false;
-}
-
 /* Somebody hears the suspect, which had 'clock_ns' on its clock; 0: that is not known, but it was
  * after the question. */
 static void on_heard(struct mu_detect *detect, mu_slot subject, uint32_t incarnation,

@@ -15,10 +15,6 @@ enum {
     MU_DETECT_DOUBT_REACH = 64 /* nearest suspects that are probed by one who doubts itself */
 };
 
-/* Who has less than this to be late has more when others are silent as well (N13).  Busy hosts hold
- * their nodes up for 10 ms and a little more, now and then. */
-#define MU_DETECT_HURRY_NS (UINT64_C(15) * 1000 * 1000)
-
 /* A beat that is late by less is on its way, unless a slack is less. */
 #define MU_DETECT_TOLERANCE_NS (UINT64_C(5) * 1000 * 1000)
 
@@ -87,7 +83,6 @@ struct mu_ask {
     uint64_t lag_ns;      /* of this node itself meanwhile: answers have waited in its socket */
     uint64_t vouch_ns;    /* when the newest question went out that an unsuspected node answered */
     uint64_t sure_ns;     /* when doubt ended: everybody has a full timeout from here; 0: none */
-    uint64_t put_off_ns;  /* verdicts were, once, until then; 0: not yet */
     mu_slot vouched_by;   /* MU_SLOT_NONE: the launcher, if 'vouched' */
     uint32_t rounds;
     mu_slot subject;   /* that the helpers, or the launcher, were asked about */
@@ -421,9 +416,6 @@ bool mu_ask_knows_of(const struct mu_detect *detect, mu_slot slot);
 
 /* Somebody is out: of the next one the launcher is asked at once, if it is its turn. */
 void mu_ask_on_next(struct mu_detect *detect, struct mu_detect_update *update);
-
-/* Somebody who was asked, as the others of the last round were, has not said anything. */
-bool mu_ask_has_silent_helper(const struct mu_detect *detect);
 
 void mu_ask_on_reply(struct mu_detect *detect, const struct mu_beat *beat,
                      struct mu_detect_update *update);

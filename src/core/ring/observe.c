@@ -305,8 +305,6 @@ void mu_observe_give_back(struct mu_detect *detect, uint64_t lag_ns)
         detect->ask.lag_ns += lag_ns;
     if (detect->ask.sure_ns != 0)
         detect->ask.sure_ns += lag_ns;
-    if (detect->ask.put_off_ns != 0)
-        detect->ask.put_off_ns += lag_ns;
     if (detect->part.phase != MU_PART_NONE)
         detect->part.step_ns += lag_ns;
 }

@@ -1,4 +1,4 @@
-/* Who is declared, when, and with what evidence (N5, N7, N13). */
+/* Who is declared, when, and with what evidence (N5, N7). */
 #include "core/ring/inside.h"
 
 enum { VERDICTS_AT_ONCE = 16 };
@@ -68,34 +68,6 @@ static uint64_t probed_due_ns(const struct mu_detect *detect, uint64_t probed_ns
     return held_back_ns(detect, probed_ns + spare_ns, less_ns + less_ns / MU_DETECT_SLACKS);
 }
 
-/* Is anybody silent besides the nearest node: the one behind it, or a helper? */
-static bool others_are_silent(const struct mu_detect *detect)
-{
-    uint32_t behind = mu_detect_distance(detect, detect->nearest) + 1;
-    mu_slot next = behind < detect->size
-                       ? mu_dead_next_live(&detect->dead, mu_detect_slot_at(detect, behind), true,
-                                           detect->self)
-                       : MU_SLOT_NONE;
-    return mu_ask_has_silent_helper(detect) ||
-           (next != MU_SLOT_NONE && next != detect->nearest && mu_mend_is_suspect(detect, next));
-}
-
-/* N13: by the times that the nearest node has, or would have. */
-static uint64_t more_time_ns(const struct mu_detect *detect)
-{
-    const struct mu_watch *watch = &detect->ring[MU_RING_NEAREST];
-    uint64_t have_ns = watch->slot == detect->nearest ? watch->timeout_ns - watch->period_ns
-                                                      : detect->timeout_ns - detect->period_ns;
-    return have_ns >= MU_DETECT_HURRY_NS ? 0 : mu_min_ns(MU_DETECT_HURRY_NS - have_ns, have_ns / 2);
-}
-
-static bool is_put_off(struct mu_detect *detect)
-{
-    if (detect->ask.put_off_ns == 0 && others_are_silent(detect))
-        detect->ask.put_off_ns = detect->now_ns + more_time_ns(detect);
-    return detect->ask.put_off_ns > detect->now_ns;
-}
-
 /* When the nearest node has been silent for long enough, and since when somebody must have vouched
  * for this one. */
 static uint64_t due_ns(const struct mu_detect *detect, uint64_t *since_ns)
@@ -103,7 +75,6 @@ static uint64_t due_ns(const struct mu_detect *detect, uint64_t *since_ns)
     const struct mu_watch *watch = &detect->ring[MU_RING_NEAREST];
     uint64_t sure_ns =
         detect->ask.sure_ns == 0 ? 0 : detect->ask.sure_ns + mu_ask_timeout_ns(detect);
-    sure_ns = mu_max_ns(sure_ns, detect->ask.put_off_ns);
     if (watch->slot == detect->nearest) {
         *since_ns = mu_watch_silent_ns(watch);
         uint64_t at_ns = mu_max_ns(heard_due_ns(detect, watch), detect->part.over_ns);
@@ -150,8 +121,6 @@ void mu_verdict_on_timeout(struct mu_detect *detect, struct mu_detect_update *up
                 mu_since_ns(detect->now_ns, detect->ask.vouch_ns) > mu_ask_timeout_ns(detect);
             return;
         }
-        if (is_put_off(detect))
-            return;
         if (!mu_verdict_declare(detect, detect->nearest, MU_DETECT_SILENT, update))
             return;
     }

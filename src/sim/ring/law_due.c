@@ -184,15 +184,6 @@ static uint64_t first_failed_ns(const struct ring_world *world, const struct rin
     return first_ns;
 }
 
-/* Verdicts are put off once when a helper says nothing, as far as timeouts are short.  Helpers that
- * have failed, and datagrams that were lost, are not looked for: it may always be so. */
-static uint64_t more_time_ns(const struct ring_law *law)
-{
-    if (law->spare_ns_min >= RING_HURRY_NS)
-        return 0;
-    return ring_law_min(RING_HURRY_NS - law->spare_ns_min, law->spare_ns_max / 2);
-}
-
 static uint64_t bound_ns(const struct ring_world *world, const struct ring_failure *failure,
                          mu_slot observer, uint64_t answered_ns)
 {
@@ -221,11 +212,9 @@ static uint64_t bound_ns(const struct ring_world *world, const struct ring_failu
     /* Reported as unreachable: whoever observed it meanwhile may have extended its lease. */
     if (world->plan->small && ring_pair(world, observer, failure->slot)->reported_ns != 0)
         until_ns += delay_ns + law->timeout_ns_max - law->period_ns_max + 2 * slack_ns;
-    until_ns += more_time_ns(law);
     uint64_t told_ns = last_told_ns(world, failure->slot, observer);
     if (told_ns > 0)
-        until_ns = ring_law_max(until_ns, told_ns + 2 * delay_ns + law->timeout_ns_max + once_ns +
-                                              more_time_ns(law));
+        until_ns = ring_law_max(until_ns, told_ns + 2 * delay_ns + law->timeout_ns_max + once_ns);
     return until_ns + stood_still_ns(world, observer, first_failed_ns(world, failure, observer)) +
            TIMERS_LATE * world->plan->timer_ns_max + world->plan->queue_ns_max + 1000;
 }

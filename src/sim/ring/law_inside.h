@@ -5,8 +5,7 @@
 #include "sim/ring/world.h"
 
 enum { RING_SLACKS = 4 /* in (timeout - period): probes go out each */ };
-#define RING_HURRY_NS     UINT64_C(15000000) /* N13 of docs/spec/ring.md */
-#define RING_TOLERANCE_NS UINT64_C(5000000)  /* its "Words" */
+#define RING_TOLERANCE_NS UINT64_C(5000000) /* its "Words" */
 
 /* What 'node' has seen and said of 'other'. */
 static inline struct ring_pair *ring_pair(const struct ring_world *world, mu_slot node,

@@ -731,88 +731,6 @@ static void a_stall_below_the_bound_is_forgiven(void **state)
     few_free(few);
 }
 
-/* ---- N13: others are silent as well ---- */
-
-static struct few *few_with_times(uint32_t size, uint64_t period_ns, uint64_t timeout_ns)
-{
-    struct few *few = few_new(size);
-    few->delay_ns = MS / 10;
-    few->config.period_ns = period_ns;
-    few->config.timeout_ns = timeout_ns;
-    few_start(few);
-    few_run(few, 10 * timeout_ns);
-    return few;
-}
-
-static uint64_t last_heard_ns(const struct few *few, mu_slot observer)
-{
-    return few->nodes[observer].detect->ring[MU_RING_NEAREST].heard_ns -
-           few->nodes[observer].clock_ns;
-}
-
-static bool loses_replies_of_node_0(const struct few *few, const struct mu_beat *beat)
-{
-    (void)few;
-    return beat->type == MU_BEAT_REPLY && beat->from == 0;
-}
-
-/* Of four nodes the other two are asked each time. */
-static void a_silent_helper_puts_a_verdict_off_when_there_is_little_time(void **state)
-{
-    (void)state;
-    static const struct {
-        uint64_t period_ns, timeout_ns, more_ns;
-    } cases[] = {
-        {100 * MS, 200 * MS, 0},    {15 * MS, 30 * MS, 0},         {10 * MS, 24 * MS, 1 * MS},
-        {10 * MS, 20 * MS, 5 * MS}, {5 * MS, 10 * MS, 5 * MS / 2}, {1 * MS, 2 * MS, MS / 2},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        for (int silent = 0; silent < 2; silent++) {
-            struct few *few = few_with_times(4, cases[i].period_ns, cases[i].timeout_ns);
-            few->loses = silent ? loses_replies_of_node_0 : NULL;
-            uint64_t due_ns = last_heard_ns(few, 2) + cases[i].timeout_ns;
-            due_ns += silent ? cases[i].more_ns : 0;
-            few_kill(few, 1);
-            few_run(few, 5 * cases[i].timeout_ns);
-            expect_verdicts(few, 1);
-            expect_declared(few, 1, 2, due_ns, due_ns);
-            few_free(few);
-        }
-}
-
-/* Two neighbours: the one behind is silent, and all helpers answer.  It is put off once. */
-static void neighbours_put_each_other_off_once(void **state)
-{
-    (void)state;
-    struct few *few = few_with_times(8, 10 * MS, 20 * MS);
-    uint64_t due_ns = last_heard_ns(few, 3) + 25 * MS;
-    few_kill(few, 1);
-    few_kill(few, 2);
-    few_run(few, 200 * MS);
-    expect_verdicts(few, 2);
-    expect_declared(few, 2, 3, due_ns, due_ns);
-    expect_declared(few, 1, 3, due_ns, due_ns);
-    few_free(few);
-}
-
-/* As on a host that is busy: half of the nodes stand still for longer than they may. */
-static void nodes_that_are_held_up_together_are_not_declared(void **state)
-{
-    (void)state;
-    struct few *few = few_with_times(64, 10 * MS, 20 * MS);
-    for (uint64_t turn = 0; turn < 40; turn++) {
-        for (mu_slot slot = 0; slot < 32; slot++)
-            few_stop(few, slot);
-        few_run(few, 13 * MS);
-        for (mu_slot slot = 0; slot < 32; slot++)
-            few_continue(few, slot);
-        few_run(few, 100 * MS + turn * MS / 4);
-    }
-    few_expect_calm(few);
-    few_expect_whole(few);
-    few_free(few);
-}
-
 /* ---- N2: period and timeout change ---- */
 
 static void times_change_without_a_false_verdict(void **state)
@@ -1054,9 +972,6 @@ int main(void)
         cmocka_unit_test(a_timer_that_is_a_little_late_moves_nothing),
         cmocka_unit_test(a_node_that_stood_still_too_long_is_fenced),
         cmocka_unit_test(a_stall_below_the_bound_is_forgiven),
-        cmocka_unit_test(a_silent_helper_puts_a_verdict_off_when_there_is_little_time),
-        cmocka_unit_test(neighbours_put_each_other_off_once),
-        cmocka_unit_test(nodes_that_are_held_up_together_are_not_declared),
         cmocka_unit_test(times_change_without_a_false_verdict),
         cmocka_unit_test(a_lease_of_a_longer_timeout_is_waited_for),
         cmocka_unit_test(a_shorter_timeout_counts_when_no_older_lease_can_be_left),
