@@ -105,10 +105,11 @@ int cmd_sim_check(int argc, char **argv)
         "all\n"
         "nodes but one, half of the time all neighbours of one node; stops, link resets,\n"
         "partitions, delays.  'ring': crashes, stops and their end, delays up to the bound, lost,\n"
-        "repeated and recorded datagrams, cuts of pairs and of nodes in one way or both, periods\n"
-        "that change.  'agree': agreements of several groups, one after the other and at the same\n"
-        "time; crashes, leases that run out, connections that break, acknowledged failures or "
-        "not.\n"
+        "repeated and recorded datagrams, cuts of pairs and of nodes in one way or both, main "
+        "loops\n"
+        "that stand still, periods that change.  'agree': agreements of several groups, one after\n"
+        "the other and at the same time; crashes, leases that run out, connections that break,\n"
+        "acknowledged failures or not.\n"
         "Every law is checked in each.  Exit 1 on a violation.",
         "spread|ring|agree", args, sizeof args / sizeof args[0]};
     const char *what = args_parse(&command, argc, argv);

@@ -186,6 +186,8 @@ static void on_effect(struct mu_daemon *daemon, const struct mu_heartbeat_news *
         return;
     case MU_DETECT_SEND:
     case MU_DETECT_ASK_LAUNCHER:
+    case MU_DETECT_ASK_LOOP:
+    case MU_DETECT_STOOD:
         break;
     }
     abort();

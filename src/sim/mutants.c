@@ -42,6 +42,7 @@ const struct sim_mutant sim_mutants[] = {
     {"no-doubt", "an observer that nobody answers accuses", MU_DETECT_BROKEN_DOUBT, SIM_RING},
     {"old-watch", "an older watch replaces a newer one", MU_DETECT_BROKEN_OLD_WATCH, SIM_RING},
     {"any-stamp", "a repeated beat counts as a new one", MU_DETECT_BROKEN_STAMP, SIM_RING},
+    {"no-loop", "a main loop may stand still for ever", MU_DETECT_BROKEN_LOOP, SIM_RING},
     {"no-askers", "a contribution that comes late is forgotten", MU_AGREE_BROKEN_ASKERS, SIM_AGREE},
     {"deaf-root", "a decision counts from the parent only", MU_AGREE_BROKEN_DEAF_ROOT, SIM_AGREE},
     {"no-discard", "messages of the dead count", MU_AGREE_BROKEN_DISCARD, SIM_AGREE},

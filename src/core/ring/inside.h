@@ -7,12 +7,13 @@
 #include "core/ring/ring.h"
 
 enum {
-    MU_DETECT_SPANS = 8,       /* of suspects with a deadline of their own; more share one */
-    MU_DETECT_SLACKS = 4,      /* in (timeout - period) */
-    MU_DETECT_LAG_PART = 8,    /* of (timeout - period): more than that is lag */
-    MU_DETECT_TAKE_SLACKS = 2, /* that a TAKE holds, and that signs of life hold for one */
-    MU_DETECT_PATIENCE = 5,    /* timeouts until a state that nobody mends is ended */
-    MU_DETECT_DOUBT_REACH = 64 /* nearest suspects that are probed by one who doubts itself */
+    MU_DETECT_SPANS = 8,        /* of suspects with a deadline of their own; more share one */
+    MU_DETECT_SLACKS = 4,       /* in (timeout - period) */
+    MU_DETECT_LAG_PART = 8,     /* of (timeout - period): more than that is lag */
+    MU_DETECT_TAKE_SLACKS = 2,  /* that a TAKE holds, and that signs of life hold for one */
+    MU_DETECT_PATIENCE = 5,     /* timeouts until a state that nobody mends is ended */
+    MU_DETECT_DOUBT_REACH = 64, /* nearest suspects that are probed by one who doubts itself */
+    MU_DETECT_LOOP_PART = 10    /* of its patience: so often the main loop is asked */
 };
 
 /* A beat that is late by less is on its way, unless a slack is less. */
@@ -132,6 +133,15 @@ struct mu_taken {
     uint64_t timeout_ns;
 };
 
+/* ---- the main loop: loop.c ---- */
+
+struct mu_loop {
+    uint64_t least_ns; /* as configured; 0: there is no loop */
+    uint64_t asked_ns; /* and not answered since; MU_NEVER: all is answered */
+    uint64_t next_ns;  /* when it is asked next */
+    uint64_t phase;    /* enum mu_loop_phase */
+};
+
 /* ---- all of it ---- */
 
 enum { MU_RING_NEAREST = 0, MU_RING_MENDED = 1, MU_RING_WATCHES };
@@ -164,6 +174,7 @@ struct mu_detect {
     struct mu_mend mend;
     struct mu_part part;
     struct mu_taken taken[MU_DETECT_TAKES];
+    struct mu_loop loop;
     struct mu_detect_counts counts;
 };
 
@@ -241,6 +252,25 @@ bool mu_detect_take_out(struct mu_detect *detect, mu_slot slot, uint32_t incarna
 
 /* This incarnation is dead: the last effects of this detector. */
 void mu_detect_fence(struct mu_detect *detect, mu_slot by, struct mu_detect_update *update);
+
+/* ---- loop.c ---- */
+
+void mu_loop_init(struct mu_detect *detect, uint64_t least_ns);
+void mu_loop_on_answer(struct mu_detect *detect, struct mu_detect_update *update);
+void mu_loop_on_timeout(struct mu_detect *detect, struct mu_detect_update *update);
+uint64_t mu_loop_deadline_ns(const struct mu_detect *detect);
+void mu_loop_give_back(struct mu_detect *detect, uint64_t lag_ns);
+
+/* What is left of a lease while the loop does not answer. */
+uint64_t mu_loop_lease_ns(const struct mu_detect *detect, uint64_t lease_ns);
+
+bool mu_loop_is_silent(const struct mu_detect *detect);
+
+/* Is this event nothing to a detector that is silent? */
+bool mu_loop_keeps_out(const struct mu_detect *detect, const struct mu_detect_event *event);
+
+/* Takes what would be sent out of an update. */
+void mu_loop_hush(struct mu_detect_update *update);
 
 /* ---- watch.c ---- */
 

@@ -43,6 +43,7 @@ void mu_detect_fingerprint(const struct mu_detect *detect, struct mu_fingerprint
     print_mend(&detect->mend, print);
     add_words(print, &detect->part, sizeof detect->part);
     add_words(print, detect->taken, sizeof detect->taken);
+    add_words(print, &detect->loop, sizeof detect->loop);
     for (uint32_t i = 0; i < detect->dead.count; i++)
         mu_fingerprint_add(print, (uint64_t)detect->dead.entries[i].slot << 32 |
                                       detect->dead.entries[i].incarnation);

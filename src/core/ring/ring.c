@@ -47,6 +47,8 @@ const char *mu_detect_config_error(const struct mu_detect_config *config)
         return "room for dead nodes must not be more than size";
     if (config->grace_ns > WAIT_NS_MAX)
         return "grace must be below 2^62 ns";
+    if (config->loop_ns > WAIT_NS_MAX)
+        return "patience with the main loop must be below 2^62 ns";
     if (config->nonce > INT64_MAX)
         return "nonce must be below 2^63";
     return mu_detect_times_error(config->period_ns, config->timeout_ns);
@@ -72,6 +74,7 @@ static void reset(struct mu_detect *detect, const struct mu_detect_config *confi
     mu_ask_init(detect);
     mu_part_clear(detect);
     mu_help_init(detect);
+    mu_loop_init(detect, config->loop_ns);
 }
 
 static struct mu_detect *lay_out(struct mu_arena *arena, const struct mu_detect_config *config)
@@ -284,16 +287,20 @@ static void measure_lag(struct mu_detect *detect)
     if (mu_detect_is_broken(detect, MU_DETECT_BROKEN_NO_LAG))
         return;
     mu_observe_give_back(detect, mu_since_ns(detect->now_ns, from_ns));
+    mu_loop_give_back(detect, mu_since_ns(detect->now_ns, from_ns));
 }
 
 static uint64_t deadline_ns(const struct mu_detect *detect)
 {
     uint64_t at_ns = mu_min_ns(mu_watched_deadline_ns(detect), mu_observe_deadline_ns(detect));
-    return mu_min_ns(at_ns, mu_help_deadline_ns(detect));
+    return mu_min_ns(at_ns, mu_min_ns(mu_help_deadline_ns(detect), mu_loop_deadline_ns(detect)));
 }
 
 static void on_timeout(struct mu_detect *detect, struct mu_detect_update *update)
 {
+    mu_loop_on_timeout(detect, update);
+    if (mu_loop_is_silent(detect))
+        return;
     mu_watched_on_timeout(detect, update); /* first: others wait for these */
     mu_observe_on_timeout(detect, update);
     if (!detect->fenced)
@@ -356,6 +363,9 @@ static void dispatch(struct mu_detect *detect, const struct mu_detect_event *eve
     case MU_DETECT_LAUNCHER:
         mu_ask_on_launcher(detect, event, update);
         return;
+    case MU_DETECT_LOOP:
+        mu_loop_on_answer(detect, update);
+        return;
     }
     abort();
 }
@@ -369,7 +379,7 @@ void mu_detect_step(struct mu_detect *detect, const struct mu_detect_event *even
     detect->now_ns = event->now_ns;
     update->count = 0;
     update->deadline_ns = MU_NEVER;
-    if (detect->fenced)
+    if (detect->fenced || mu_loop_keeps_out(detect, event))
         return;
     if (detect->now_ns > detect->asked_ns)
         measure_lag(detect);
@@ -377,6 +387,10 @@ void mu_detect_step(struct mu_detect *detect, const struct mu_detect_event *even
     if (detect->fenced)
         return;
     mu_watched_note_lease(detect, update);
+    if (mu_loop_is_silent(detect)) {
+        mu_loop_hush(update);
+        return; /* the deadline that was asked for is still owed: from there on it is lag */
+    }
     mu_verdict_note_undecided(detect, update);
     update->deadline_ns = mu_max_ns(deadline_ns(detect), detect->now_ns);
     /* Only TIMEOUT keeps deadlines: one that has passed is still owed after any other step. */

@@ -31,6 +31,7 @@ enum mu_detect_broken {
     MU_DETECT_BROKEN_DOUBT = 1u << 6,        /* an observer that nobody answers accuses */
     MU_DETECT_BROKEN_OLD_WATCH = 1u << 7,    /* an older watch replaces a newer one */
     MU_DETECT_BROKEN_STAMP = 1u << 8,        /* a repeated beat counts as a new one */
+    MU_DETECT_BROKEN_LOOP = 1u << 16,        /* the main loop may stand still for ever */
 };
 
 struct mu_detect_config {
@@ -42,6 +43,7 @@ struct mu_detect_config {
     uint64_t grace_ns; /* silence allowed to a node that was never heard since the start: daemons
                           do not start at the same instant */
     uint64_t nonce;    /* where this incarnation's nonces begin: drawn by the driver, below 2^63 */
+    uint64_t loop_ns;  /* what the main loop may stand still, at least (N14); 0: there is none */
     uint32_t dead;     /* capacity: dead nodes */
     uint32_t broken_rules; /* enum mu_detect_broken */
 };
@@ -52,7 +54,16 @@ enum {
 };
 #define MU_TIMEOUT_NS_MAX (UINT64_C(3600) * 1000 * 1000 * 1000)
 
-/* Period 100 ms, timeout 200 ms, grace 10 s. */
+/* N14: how long the main loop may stand still, in timeouts.  Where these are short, 'loop_ns' is
+ * more: work of one turn does not get faster with them (setting up PMIx, a host under load). */
+enum { MU_DETECT_LOOP_TIMEOUTS = 5 };
+#define MU_DETECT_LOOP_NS (UINT64_C(1000) * 1000 * 1000)
+
+/* Then its lease is over, and it is declared dead, at the latest; delays and lags apart. */
+uint64_t mu_detect_loop_patience_ns(uint64_t timeout_ns, uint64_t loop_ns);
+uint64_t mu_detect_loop_bound_ns(uint64_t timeout_ns, uint64_t loop_ns);
+
+/* Period 100 ms, timeout 200 ms, grace 10 s, no main loop. */
 void mu_detect_config_default(struct mu_detect_config *config, uint32_t size, mu_slot self);
 
 /* NULL, or the rule that the configuration breaks. */
@@ -73,6 +84,8 @@ enum mu_detect_event_type {
     MU_DETECT_BROKE,     /* a connection to this slot closed or was refused.  That proves nothing;
                             but it is asked at once, as if its beat were late */
     MU_DETECT_LAUNCHER,  /* the launcher answers ASK_LAUNCHER */
+    MU_DETECT_LOOP,      /* the main loop has taken all that was there when ASK_LOOP was said last;
+                            drivers hand this over, too, before a TIMEOUT */
 };
 
 /* How far the launcher came with its own connection to a suspect.  More is more. */
@@ -154,6 +167,16 @@ enum mu_detect_effect_type {
                           what the node says is not acted on, and the ring does not mend there */
     MU_DETECT_ASK_LAUNCHER, /* no unsuspected node is left to be asked: can the launcher reach the
                                subject?  Repeated as questions are; without a launcher, ignored */
+    MU_DETECT_ASK_LOOP,     /* LOOP is to come when the main loop has had its turn */
+    MU_DETECT_STOOD, /* the main loop stands still, or moves again.  Whoever could say so in its
+                        place should: it cannot */
+};
+
+/* What became of the main loop (N14). */
+enum mu_loop_phase {
+    MU_LOOP_MOVES = 0,
+    MU_LOOP_LATE,   /* the lease is over */
+    MU_LOOP_SILENT, /* nothing leaves this detector, until the loop moves again */
 };
 
 struct mu_detect_effect {
@@ -169,6 +192,10 @@ struct mu_detect_effect {
             uint64_t nonce;
             uint64_t stamp_ns;
         } ask; /* ASK_LAUNCHER: all of it comes back with the answer */
+        struct {
+            uint32_t phase; /* enum mu_loop_phase */
+            uint64_t ns;    /* for how long so far, since it was asked */
+        } stood;            /* STOOD */
     };
 };
 

@@ -82,7 +82,7 @@ uint64_t mu_detect_lease_until_ns(const struct mu_detect *detect)
         return MU_NEVER; /* nobody is left to declare this node */
     if (detect->lease_held && mu_detect_is_broken(detect, MU_DETECT_BROKEN_LEASE))
         return MU_NEVER;
-    return least_lease_ns(detect);
+    return mu_loop_lease_ns(detect, least_lease_ns(detect));
 }
 
 bool mu_detect_lease_held(const struct mu_detect *detect)

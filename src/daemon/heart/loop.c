@@ -55,6 +55,8 @@ static void step(struct mu_heartbeat_loop *loop, const struct mu_detect_event *e
             tell(loop, event->now_ns, effect);
             break;
         case MU_DETECT_ASK_LAUNCHER:
+        case MU_DETECT_ASK_LOOP:
+        case MU_DETECT_STOOD:
             break;
         }
     }

@@ -211,6 +211,38 @@ static void draw_stalls(struct ring_draw *draw)
             between(draw, 1000, draw->stall_ns_max);
 }
 
+/* The main loop of some stands still; most often of nodes that then have to carry a verdict.  Not
+ * where times change: those come through the main loop, and have to be everywhere within a timeout.
+ */
+static void draw_loops(struct ring_draw *draw)
+{
+    struct mu_detect_config *config = &draw->plan.config;
+    uint64_t timeout_ns = config->timeout_ns;
+    config->loop_ns = between(draw, 1, chance(draw, 50) ? timeout_ns : 10 * timeout_ns);
+    uint64_t patience_ns = mu_detect_loop_patience_ns(timeout_ns, config->loop_ns);
+    if (draw->other_timeout_ns != timeout_ns || draw->other_period_ns != config->period_ns)
+        return;
+    for (uint64_t i = between(draw, 1, 1 + config->size / 8); i > 0; i--) {
+        mu_slot node = draw_slot(draw);
+        struct ring_fault *loop = add(draw, RING_FAULT_LOOP, node);
+        loop->for_ns =
+            chance(draw, 40) ? MU_NEVER : between(draw, patience_ns / 8, 2 * patience_ns);
+        if (chance(draw, 60))
+            add_at(draw, RING_FAULT_CRASH, node == 0 ? config->size - 1 : node - 1,
+                   loop->at_ns + between(draw, 0, patience_ns));
+    }
+}
+
+/* From random numbers of its own, so that the rest of a world is what its seed always was. */
+static void draw_loops_apart(struct ring_draw *draw)
+{
+    struct sim_random before = draw->random;
+    sim_random_init(&draw->random, sim_random_hash(draw->plan.seed + 11));
+    if (draw->plan.pair == NULL && chance(draw, 30))
+        draw_loops(draw);
+    draw->random = before;
+}
+
 static struct ring_fault *draw_cut(struct ring_draw *draw, mu_slot node, mu_slot peer)
 {
     struct ring_fault *fault = add(draw, RING_FAULT_CUT, node);
@@ -287,6 +319,10 @@ static void draw_end(struct ring_draw *draw)
         const struct ring_fault *fault = &plan->faults[i];
         if (fault->for_ns != MU_NEVER)
             last_ns = ring_law_max(last_ns, fault->at_ns + fault->for_ns);
+        else if (fault->type == RING_FAULT_LOOP)
+            last_ns = ring_law_max(last_ns,
+                                   fault->at_ns + mu_detect_loop_bound_ns(plan->config.timeout_ns,
+                                                                          plan->config.loop_ns));
     }
     uint64_t timeout_ns = ring_law_max(plan->config.timeout_ns, draw->other_timeout_ns);
     uint64_t period_ns = ring_law_max(plan->config.period_ns, draw->other_period_ns);
@@ -312,5 +348,6 @@ void ring_draw(struct ring_draw *draw, uint64_t seed, uint32_t nodes, uint32_t b
     plan->clock_ns_max = chance(draw, 50) ? 0 : 3600ull * 1000 * MS;
     plan->inbox_max = chance(draw, 80) ? 100000 : (uint32_t)between(draw, 4, 64);
     draw_faults(draw);
+    draw_loops_apart(draw);
     draw_end(draw);
 }

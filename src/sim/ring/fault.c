@@ -50,7 +50,8 @@ void ring_fault_on_wake(struct ring_world *world, mu_slot slot)
 static void stop(struct ring_world *world, mu_slot slot, uint64_t for_ns)
 {
     struct ring_seat *seat = &world->seats[slot];
-    if (!ring_world_lives(world, slot) || ring_world_frozen(world, slot))
+    if (!ring_world_lives(world, slot) || ring_world_frozen(world, slot) ||
+        seat->loop_until_ns > world->queue->now_ns)
         return;
     /* It wakes between two instants at which datagrams arrive. */
     seat->frozen_until_ns =
@@ -63,6 +64,24 @@ static void stop(struct ring_world *world, mu_slot slot, uint64_t for_ns)
         ring_world_push(world, seat->frozen_until_ns, RING_WAKE, slot, 0, 0);
     if (world->plan->nodes != NULL && for_ns == MU_NEVER)
         sim_world_crash(world->plan->nodes, slot, false);
+}
+
+/* The main loop alone: whatever it was to carry waits.  Not one that stands still altogether, so
+ * that no two stalls are one. */
+static void stop_loop(struct ring_world *world, mu_slot slot, uint64_t for_ns)
+{
+    struct ring_seat *seat = &world->seats[slot];
+    uint64_t now_ns = world->queue->now_ns;
+    if (!ring_world_lives(world, slot) || ring_world_frozen(world, slot) ||
+        seat->loop_until_ns > now_ns)
+        return;
+    seat->loop_from_ns = now_ns;
+    seat->loop_until_ns = for_ns == MU_NEVER ? MU_NEVER : (now_ns + for_ns) / 1000 * 1000 + 1500;
+    if (world->plan->trace != NULL)
+        ring_trace_words(world->plan->trace, now_ns, slot,
+                         for_ns == MU_NEVER ? "its MAIN LOOP STOPS for good"
+                                            : "its MAIN LOOP STOPS for a while");
+    ring_law_on_loop(world, slot);
 }
 
 /* ---- faults ---- */
@@ -106,7 +125,8 @@ static void cut(struct ring_world *world, const struct ring_fault *fault, uint32
 void ring_fault_on_mended(struct ring_world *world, mu_slot node)
 {
     if (ring_net_cut_off_until_ns(&world->net, node, RING_OUTWARD, world->queue->now_ns) == 0 &&
-        !ring_world_frozen(world, node) && !world->seats[node].crashed)
+        !ring_world_frozen(world, node) && !world->seats[node].silent &&
+        !world->seats[node].crashed)
         ring_law_on_back(world, node);
 }
 
@@ -148,6 +168,9 @@ void ring_fault_on_fault(struct ring_world *world, uint32_t index)
         return;
     case RING_FAULT_OLD_DEAD:
         send_old_dead(world, fault->node);
+        return;
+    case RING_FAULT_LOOP:
+        stop_loop(world, fault->node, fault->for_ns);
         return;
     }
     abort();

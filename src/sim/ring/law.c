@@ -203,7 +203,7 @@ void ring_law_before_step(struct ring_world *world, mu_slot slot,
         record->lag_until_ns = now_ns;
     }
     world->law.from_out = false;
-    if (event->type != MU_DETECT_RECV)
+    if (event->type != MU_DETECT_RECV || world->seats[slot].silent)
         return;
     world->law.from_out = ring_pair(world, slot, event->beat->from)->knows;
     world->law.newer_watch =
@@ -284,6 +284,9 @@ void ring_law_on_send(struct ring_world *world, mu_slot slot, const struct mu_be
                       beat->to, beat->type, wrong);
     if (world->seats[slot].fenced)
         ring_law_fail(world, "fence", "node %u was fenced and sends to node %u", slot, beat->to);
+    if (world->seats[slot].silent)
+        ring_law_fail(world, "D7", "the main loop of node %u stands still, and it sends to node %u",
+                      slot, beat->to);
     if (!world->plan->small || world->law.broken != NULL)
         return;
     if (ring_pair(world, slot, beat->to)->knows && beat->type != MU_BEAT_DEAD)

@@ -120,6 +120,10 @@ void ring_law_before_step(struct ring_world *world, mu_slot slot,
 void ring_law_after_step(struct ring_world *world, mu_slot slot,
                          const struct mu_detect_event *event);
 
+/* The main loop of a node begins to stand still; it should have had an effect by now. */
+void ring_law_on_loop(struct ring_world *world, mu_slot slot);
+void ring_law_on_loop_due(struct ring_world *world, mu_slot slot, bool is_silence);
+
 /* Effects, as they happen. */
 void ring_law_on_send(struct ring_world *world, mu_slot slot, const struct mu_beat *beat);
 void ring_law_on_verdict(struct ring_world *world, mu_slot slot,
@@ -127,6 +131,7 @@ void ring_law_on_verdict(struct ring_world *world, mu_slot slot,
 void ring_law_on_report(struct ring_world *world, mu_slot slot,
                         const struct mu_detect_evidence *evidence);
 void ring_law_on_fenced(struct ring_world *world, mu_slot slot);
+void ring_law_on_stood(struct ring_world *world, mu_slot slot, uint32_t phase);
 
 /* The node says to its detector that somebody is out. */
 void ring_law_on_out(struct ring_world *world, mu_slot slot, mu_slot out);

@@ -376,7 +376,7 @@ void ring_law_after_step(struct ring_world *world, mu_slot slot,
                       slot, world->update.count, MU_DETECT_EFFECTS_MAX);
     if (seat->fenced && seat->deadline_ns != MU_NEVER)
         ring_law_fail(world, "fence", "node %u was fenced and still asks for a deadline", slot);
-    if (!world->plan->small || event->type != MU_DETECT_RECV || seat->fenced)
+    if (!world->plan->small || event->type != MU_DETECT_RECV || seat->fenced || seat->silent)
         return;
     const struct mu_beat *beat = event->beat;
     if (beat->type == MU_BEAT_WATCH && !world->law.from_out)

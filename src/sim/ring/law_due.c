@@ -230,6 +230,10 @@ void ring_law_on_due(struct ring_world *world, uint32_t index)
         observer == failure->slot ? MU_NEVER : answered_since_ns(world, observer);
     uint64_t until_ns = answered_ns == MU_NEVER ? now_ns + world->law.timeout_ns_min
                                                 : bound_ns(world, failure, observer, answered_ns);
+    /* A verdict waits for the main loop of its observer, until that one is silent itself (D7). */
+    uint64_t loop_ns = world->seats[observer].loop_until_ns;
+    until_ns = ring_law_max(until_ns, loop_ns == MU_NEVER ? now_ns + world->law.timeout_ns_min
+                                                          : loop_ns + world->plan->queue_ns_max);
     if (now_ns <= until_ns) {
         ring_world_push(world, until_ns + 1000, RING_DUE, failure->slot, 0, index);
         return;

@@ -68,3 +68,9 @@ void ring_tell_on_out(struct ring_world *world, const struct sim_item *item)
                                     .out = {.slot = item->peer, .incarnation = item->ref}};
     ring_world_step(world, item->node, &event, NULL);
 }
+
+void ring_tell_on_loop(struct ring_world *world, mu_slot slot)
+{
+    struct mu_detect_event event = {.type = MU_DETECT_LOOP};
+    ring_world_step(world, slot, &event, NULL);
+}

@@ -100,6 +100,9 @@ void ring_trace_event(FILE *to, uint64_t now_ns, mu_slot node, const struct mu_d
     case MU_DETECT_READY:
         fprintf(to, "is told that every node has started\n");
         return;
+    case MU_DETECT_LOOP:
+        fprintf(to, "its main loop answers\n");
+        return;
     case MU_DETECT_BROKE:
         fprintf(to, "has lost its connection to %u\n", event->broke.slot);
         return;
@@ -149,6 +152,16 @@ void ring_trace_effect(FILE *to, uint64_t now_ns, mu_slot node,
     case MU_DETECT_FAULT:
         fprintf(to, "   FAULT %s: %s\n", mu_fault_name(effect->fault),
                 mu_fault_text(effect->fault));
+        return;
+    case MU_DETECT_ASK_LOOP:
+        fprintf(to, "   asks its main loop\n");
+        return;
+    case MU_DETECT_STOOD:
+        fprintf(to, "   its main loop %s after %.3f ms\n",
+                effect->stood.phase == MU_LOOP_MOVES  ? "MOVES AGAIN"
+                : effect->stood.phase == MU_LOOP_LATE ? "does not answer: its lease is over"
+                                                      : "does not answer: it FALLS SILENT",
+                ms(effect->stood.ns));
         return;
     case MU_DETECT_LEASE:
         fprintf(to, "   %s its lease\n", effect->held ? "holds" : "has lost");

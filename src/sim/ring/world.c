@@ -1,5 +1,6 @@
 #include "sim/ring/world.h"
 
+#include "core/ring/inside.h"
 #include "sim/base/memory.h"
 #include "sim/ring/trace.h"
 #include "sim/ring/world_inside.h"
@@ -140,7 +141,7 @@ uint64_t ring_world_draw_ns(struct ring_world *world, uint64_t ns_max)
 void ring_world_arm(struct ring_world *world, mu_slot slot)
 {
     struct ring_seat *seat = &world->seats[slot];
-    if (seat->deadline_ns == MU_NEVER || seat->deadline_ns >= seat->timer_at_ns)
+    if (seat->silent || seat->deadline_ns == MU_NEVER || seat->deadline_ns >= seat->timer_at_ns)
         return;
     uint64_t at_ns = ring_law_max(seat->deadline_ns, world->queue->now_ns);
     at_ns = (at_ns + ring_world_draw_ns(world, world->plan->timer_ns_max)) / 1000 * 1000 + 500;
@@ -206,6 +207,13 @@ static void carry_out(struct ring_world *world, mu_slot slot, const struct mu_de
     case MU_DETECT_LEASE:
     case MU_DETECT_ASK_LAUNCHER:
         return;
+    case MU_DETECT_ASK_LOOP:
+        ring_world_push(world, now_ns + ring_world_draw_ns(world, world->plan->queue_ns_max),
+                        RING_LOOP, slot, 0, 0);
+        return;
+    case MU_DETECT_STOOD:
+        ring_law_on_stood(world, slot, effect->stood.phase);
+        return;
     case MU_DETECT_FAULT:
         ring_law_fail(world, "no-fault", "node %u: %s", slot, mu_fault_text(effect->fault));
         return;
@@ -224,11 +232,13 @@ void ring_world_step(struct ring_world *world, mu_slot slot, struct mu_detect_ev
         ring_trace_event(world->plan->trace, world->queue->now_ns, slot, event,
                          datagram == NULL || datagram->copy == RING_GENUINE);
     ring_law_before_step(world, slot, event);
-    mu_detect_step(ring_world_detect(world, slot), event, &world->update);
-    seat->deadline_ns = world->update.deadline_ns == MU_NEVER ? MU_NEVER
-                        : world->update.deadline_ns > clock_ns
-                            ? world->update.deadline_ns - clock_ns
-                            : 0;
+    struct mu_detect *detect = ring_world_detect(world, slot);
+    mu_detect_step(detect, event, &world->update);
+    if (!mu_loop_is_silent(detect) || detect->fenced) /* else the last one is still owed */
+        seat->deadline_ns = world->update.deadline_ns == MU_NEVER ? MU_NEVER
+                            : world->update.deadline_ns > clock_ns
+                                ? world->update.deadline_ns - clock_ns
+                                : 0;
     for (uint32_t i = 0; i < world->update.count; i++)
         carry_out(world, slot, &world->update.effects[i]);
     ring_law_after_step(world, slot, event);
@@ -296,15 +306,17 @@ static void on_start(struct ring_world *world, mu_slot slot)
     ring_world_step(world, slot, &event, NULL);
 }
 
-/* What the node and its detector say to each other waits while they stand still. */
+/* What the node and its detector say to each other waits while they stand still, or only the node's
+ * main loop. */
 static bool waits_for_frozen(struct ring_world *world, const struct sim_item *item)
 {
     const struct ring_seat *seat = &world->seats[item->node];
-    bool of_node = is_news(item) || item->what == RING_SET;
-    if (!of_node || (seat->frozen_until_ns <= item->at_ns && seat->started))
+    bool of_node = is_news(item) || item->what == RING_SET || item->what == RING_LOOP;
+    uint64_t until_ns = ring_law_max(seat->frozen_until_ns, seat->loop_until_ns);
+    if (!of_node || (until_ns <= item->at_ns && seat->started))
         return false;
     struct sim_item later = *item;
-    later.at_ns = seat->started ? seat->frozen_until_ns : item->at_ns + 1000 * 1000;
+    later.at_ns = seat->started ? until_ns : item->at_ns + 1000 * 1000;
     if (later.at_ns != MU_NEVER && !seat->crashed)
         push(world, &later);
     return true;
@@ -345,6 +357,13 @@ static void on_item(struct ring_world *world, const struct sim_item *item)
         return;
     case RING_DUE:
         ring_law_on_due(world, item->ref);
+        return;
+    case RING_LOOP:
+        if (there)
+            ring_tell_on_loop(world, item->node);
+        return;
+    case RING_LOOP_DUE:
+        ring_law_on_loop_due(world, item->node, item->ref == 1);
         return;
     }
     abort();

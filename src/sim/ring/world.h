@@ -21,12 +21,14 @@ enum ring_what {
     RING_START,
     RING_TIMER,
     RING_WAKE,
-    RING_VERDICT, /* what its detector said of peer, incarnation ref, has come to the node */
-    RING_OUT,     /* the node says to its detector: peer, incarnation ref, is out */
-    RING_SET,     /* ref: index in the schedule */
-    RING_FAULT,   /* ref: index in the schedule */
-    RING_MENDED,  /* ref: index in the schedule: a cut that was counted as a failure is over */
-    RING_DUE,     /* the failure 'ref' should be declared by now */
+    RING_VERDICT,  /* what its detector said of peer, incarnation ref, has come to the node */
+    RING_OUT,      /* the node says to its detector: peer, incarnation ref, is out */
+    RING_SET,      /* ref: index in the schedule */
+    RING_FAULT,    /* ref: index in the schedule */
+    RING_MENDED,   /* ref: index in the schedule: a cut that was counted as a failure is over */
+    RING_DUE,      /* the failure 'ref' should be declared by now */
+    RING_LOOP,     /* its main loop answers its detector */
+    RING_LOOP_DUE, /* its main loop has stood still for long; ref 1: for a timeout more */
 };
 
 enum ring_fault_type {
@@ -35,6 +37,7 @@ enum ring_fault_type {
     RING_FAULT_CUT,       /* node, peer (MU_SLOT_NONE: everybody), ways, for_ns */
     RING_FAULT_SET,       /* new period and timeout at every node */
     RING_FAULT_OLD_DEAD,  /* node is sent a DEAD that was recorded in an earlier life */
+    RING_FAULT_LOOP,      /* node, for_ns: its main loop stands still, and its detector goes on */
 };
 
 struct ring_fault {
@@ -76,12 +79,15 @@ struct ring_seat {
     uint64_t deadline_ns;     /* asked for by the last step */
     uint64_t timer_at_ns;     /* when its item is due; MU_NEVER: none */
     uint64_t frozen_until_ns; /* it stands still; MU_NEVER: for good */
+    uint64_t loop_from_ns;    /* its main loop stands still since then, 0: never did, */
+    uint64_t loop_until_ns;   /* until then; MU_NEVER: for good */
     uint64_t failed_ns;       /* nothing of it is heard since then; MU_NEVER: it is well */
     uint64_t declared_ns;     /* first verdict on it, or refused connection; MU_NEVER: none */
     uint32_t inbox_first, inbox_last, inbox_count;
     uint32_t failure; /* index of its last failure, when it had one */
     bool started, crashed, fenced;
-    bool told; /* everybody is being told that it is out */
+    bool silent; /* its detector, because of its main loop (N14) */
+    bool told;   /* everybody is being told that it is out */
 } __attribute__((aligned(64)));
 
 struct ring_world {

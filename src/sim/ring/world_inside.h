@@ -32,6 +32,7 @@ void ring_fault_wait_in_socket(struct ring_world *world, mu_slot slot, uint32_t 
 /* Queue items: a verdict has come to the node of the detector; a node tells its detector. */
 void ring_tell_on_verdict(struct ring_world *world, const struct sim_item *item);
 void ring_tell_on_out(struct ring_world *world, const struct sim_item *item);
+void ring_tell_on_loop(struct ring_world *world, mu_slot slot);
 
 /* The oracle tells those who are to know, but for 'by'. */
 void ring_tell_everybody(struct ring_world *world, mu_slot by, mu_slot out, uint32_t incarnation);

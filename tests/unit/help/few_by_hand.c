@@ -139,6 +139,8 @@ static void carry_out(struct few *few, mu_slot slot, const struct mu_detect_effe
     case MU_DETECT_FENCED:
     case MU_DETECT_FAULT:
     case MU_DETECT_ASK_LAUNCHER:
+    case MU_DETECT_ASK_LOOP:
+    case MU_DETECT_STOOD:
         return;
     }
 }
