@@ -22,7 +22,7 @@ enum {
 static const char path[] = "muster bench accuracy";
 
 struct accuracy {
-    struct bench_ring ring;
+    struct rig ring;
     uint64_t load_per_core, seconds;
     bool with_launch;
     struct load load;
@@ -30,8 +30,8 @@ struct accuracy {
     struct watch watch;
     struct stall_windows windows; /* from before the daemons are started on */
     struct stall_timers timers;
-    struct bench_ring_counts *before; /* of each node */
-    size_t first;                     /* window that counts, of this machine */
+    struct rig_counts *before; /* of each node */
+    size_t first;              /* window that counts, of this machine */
     /* What came of it. */
     size_t machines;
     size_t measured, spoilt; /* windows */
@@ -70,8 +70,8 @@ static void count_before(struct accuracy *a)
     char why[MACHINE_TEXT_MAX];
     for (mu_slot node = 0; node < a->ring.config.nodes; node++)
         if (!machine_alive(a->ring.machine, node) ||
-            !bench_ring_ask(&a->ring, node, &a->before[node], why))
-            a->before[node] = (struct bench_ring_counts){0};
+            !rig_ask(&a->ring, node, &a->before[node], why))
+            a->before[node] = (struct rig_counts){0};
 }
 
 /* Of those that answered before, and still do. */
@@ -79,10 +79,10 @@ static void count_after(struct accuracy *a)
 {
     char why[MACHINE_TEXT_MAX];
     for (mu_slot node = 0; node < a->ring.config.nodes; node++) {
-        struct bench_ring_counts now;
-        const struct bench_ring_counts *before = &a->before[node];
+        struct rig_counts now;
+        const struct rig_counts *before = &a->before[node];
         if (before->up_ns == 0 || !machine_alive(a->ring.machine, node) ||
-            !bench_ring_ask(&a->ring, node, &now, why))
+            !rig_ask(&a->ring, node, &now, why))
             continue;
         a->heartbeats += now.beats_out - before->beats_out;
         a->unreachable += now.unreachable - before->unreachable;
@@ -115,7 +115,7 @@ static bool go_on(struct accuracy *a)
     while (!is_enough(a, a->measured + measured, a->spoilt + spoilt) && window_now(a) <= last) {
         if (a->with_launch && !launch_go_on(&a->launch))
             return false;
-        if (!bench_ring_pass_ms(&a->ring, LOOK_MS))
+        if (!rig_pass_ms(&a->ring, LOOK_MS))
             return false;
         watch_take(&a->watch);
         if (last == SIZE_MAX && watch_has_verdict(&a->watch))
@@ -208,10 +208,10 @@ static bool measure(struct accuracy *a)
 }
 
 /* Daemons that could not be started because the host stood still are started again. */
-static bool open_machine(struct accuracy *a, const struct bench_ring_config *config, bool *again)
+static bool open_machine(struct accuracy *a, const struct rig_config *config, bool *again)
 {
     uint64_t from_ns = bench_now_ns();
-    bool opened = bench_ring_open(&a->ring, config);
+    bool opened = rig_open(&a->ring, config);
     *again = !opened && a->ring.signal == 0 && stall_between(&a->windows, from_ns, bench_now_ns());
     if (*again)
         fprintf(stderr, "%s: the host stood still meanwhile, so once more\n", path);
@@ -219,7 +219,7 @@ static bool open_machine(struct accuracy *a, const struct bench_ring_config *con
 }
 
 /* On a machine of its own: one that has lost nodes is not what is to be measured. */
-static bool measure_machine(struct accuracy *a, const struct bench_ring_config *config)
+static bool measure_machine(struct accuracy *a, const struct rig_config *config)
 {
     bool again;
     memset(a->watch.verdicts, 0, config->nodes * sizeof *a->watch.verdicts);
@@ -228,7 +228,7 @@ static bool measure_machine(struct accuracy *a, const struct bench_ring_config *
     watch_close(&a->watch);
     launch_stop(&a->launch);
     load_stop(&a->load);
-    bench_ring_close(&a->ring);
+    rig_close(&a->ring);
     return good;
 }
 
@@ -236,7 +236,7 @@ static bool measure_machine(struct accuracy *a, const struct bench_ring_config *
 
 static void print_json(const struct accuracy *a)
 {
-    const struct bench_ring_config *ring = &a->ring.config;
+    const struct rig_config *ring = &a->ring.config;
     json_t *object = json_object(), *lag = json_object(), *stalls = json_object();
     json_object_set_new(object, "bench", json_string("accuracy"));
     json_object_set_new(object, "nodes", json_integer(ring->nodes));
@@ -265,7 +265,7 @@ static void print_json(const struct accuracy *a)
 
 static void print_words(const struct accuracy *a)
 {
-    const struct bench_ring_config *ring = &a->ring.config;
+    const struct rig_config *ring = &a->ring.config;
     printf("%u nodes, heartbeats every %llu ms, timeout %llu ms; %llu computing processes for each "
            "core, %llu short ones launched\n",
            ring->nodes, (unsigned long long)(ring->period_ns / 1000000),
@@ -329,17 +329,17 @@ int cmd_bench_accuracy(int argc, char **argv)
     };
     const struct command command = {path, about, NULL, args, sizeof args / sizeof args[0]};
     args_parse(&command, argc, argv);
-    const char *broken = bench_ring_times_error(period_ms, timeout_ms);
+    const char *broken = rig_times_error(period_ms, timeout_ms);
     if (broken != NULL)
         args_fail(&command, "--period-ms %llu --timeout-ms %llu: %s", (unsigned long long)period_ms,
                   (unsigned long long)timeout_ms, broken);
 
     static struct accuracy a;
-    const struct bench_ring_config config = {.command = path,
-                                             .nodes = (uint32_t)nodes,
-                                             .period_ns = period_ms * 1000000,
-                                             .timeout_ns = timeout_ms * 1000000,
-                                             .lost = on_lost};
+    const struct rig_config config = {.command = path,
+                                      .nodes = (uint32_t)nodes,
+                                      .period_ns = period_ms * 1000000,
+                                      .timeout_ns = timeout_ms * 1000000,
+                                      .lost = on_lost};
     a.load_per_core = load;
     a.with_launch = launch;
     a.seconds = seconds;
@@ -366,5 +366,5 @@ int cmd_bench_accuracy(int argc, char **argv)
     bool enough = a.measured - a.spoilt >= a.seconds;
     if (good && !enough)
         tell_too_little(&a);
-    return bench_ring_end(&a.ring, good && enough && a.wrong == 0 ? 0 : 1);
+    return rig_end(&a.ring, good && enough && a.wrong == 0 ? 0 : 1);
 }

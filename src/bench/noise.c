@@ -1,7 +1,6 @@
 /* 'muster bench noise': what the ring takes when nothing happens. */
 #include "command/args.h"
 #include "bench/noise_bare.h"
-#include "rig/pss.h"
 #include "rig/rig.h"
 #include "rig/stats.h"
 #include "command/commands.h"
@@ -25,10 +24,10 @@ struct usage {
 };
 
 struct noise {
-    struct bench_ring ring;
+    struct rig ring;
     struct bare_ring bare;
     uint32_t rounds, round_periods;
-    struct bench_ring_counts *before; /* of each node */
+    struct rig_counts *before; /* of each node */
     struct usage *usage;
     double *values; /* as many: what is to be sorted */
     /* What came of it. */
@@ -53,12 +52,12 @@ static void unmake(struct noise *n)
 
 /* ---- what is measured ---- */
 
-static bool ask(struct noise *n, mu_slot node, struct bench_ring_counts *counts)
+static bool ask(struct noise *n, mu_slot node, struct rig_counts *counts)
 {
     char why[MACHINE_TEXT_MAX];
-    bool good = bench_ring_ask(&n->ring, node, counts, why);
+    bool good = rig_ask(&n->ring, node, counts, why);
     if (!good)
-        bench_ring_broke(&n->ring, node, why);
+        rig_broke(&n->ring, node, why);
     return good;
 }
 
@@ -73,8 +72,8 @@ static bool begin(struct noise *n)
 static bool end(struct noise *n)
 {
     for (mu_slot node = 0; node < n->ring.config.nodes; node++) {
-        struct bench_ring_counts now;
-        const struct bench_ring_counts *before = &n->before[node];
+        struct rig_counts now;
+        const struct rig_counts *before = &n->before[node];
         struct usage *usage = &n->usage[node];
         if (!ask(n, node, &now))
             return false;
@@ -90,7 +89,7 @@ static bool measure_bare(struct noise *n)
 {
     /* One period until they begin, and one until the last of them ends. */
     uint64_t ms = (n->round_periods + 2) * n->ring.config.period_ns / 1000000;
-    if (bare_ring_go(&n->bare, n->round_periods) && bench_ring_pass_ms(&n->ring, (uint32_t)ms) &&
+    if (bare_ring_go(&n->bare, n->round_periods) && rig_pass_ms(&n->ring, (uint32_t)ms) &&
         bare_ring_take(&n->bare))
         return true;
     if (n->ring.signal == 0)
@@ -101,10 +100,10 @@ static bool measure_bare(struct noise *n)
 static bool measure(struct noise *n)
 {
     uint64_t ms = n->round_periods * n->ring.config.period_ns / 1000000;
-    bool good = bench_ring_wait_heard(&n->ring) && bench_ring_pass_ms(&n->ring, SETTLE_MS);
+    bool good = rig_wait_heard(&n->ring) && rig_pass_ms(&n->ring, SETTLE_MS);
     for (uint32_t i = 0; good && i < n->rounds; i++) {
         output_progress("%u of %u", i + 1, n->rounds);
-        good = begin(n) && bench_ring_pass_ms(&n->ring, (uint32_t)ms) && end(n) && measure_bare(n);
+        good = begin(n) && rig_pass_ms(&n->ring, (uint32_t)ms) && end(n) && measure_bare(n);
     }
     output_progress_end();
     return good;
@@ -194,7 +193,7 @@ int cmd_bench_noise(int argc, char **argv)
     args_parse(&command, argc, argv);
 
     static struct noise n;
-    const struct bench_ring_config config = {
+    const struct rig_config config = {
         .command = path,
         .nodes = (uint32_t)nodes,
         .period_ns = period_ms * 1000000,
@@ -208,7 +207,7 @@ int cmd_bench_noise(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         return 1;
     }
-    bool good = bench_ring_open(&n.ring, &config) && measure(&n);
+    bool good = rig_open(&n.ring, &config) && measure(&n);
     if (good) {
         work_out(&n);
         if (json)
@@ -217,7 +216,7 @@ int cmd_bench_noise(int argc, char **argv)
             print_words(&n);
     }
     bare_ring_stop(&n.bare);
-    bench_ring_close(&n.ring);
+    rig_close(&n.ring);
     unmake(&n);
-    return bench_ring_end(&n.ring, good ? 0 : 1);
+    return rig_end(&n.ring, good ? 0 : 1);
 }

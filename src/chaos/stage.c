@@ -51,7 +51,7 @@ static void on_lost(void *owner, mu_slot node, const char *text)
 static void on_refused(void *owner, mu_slot node, const char *text)
 {
     struct chaos_stage *stage = owner;
-    bench_ring_broke(&stage->ring, node, text);
+    rig_broke(&stage->ring, node, text);
 }
 
 static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evidence)
@@ -59,8 +59,8 @@ static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evide
     struct chaos_stage *stage = owner;
     char text[MU_EVIDENCE_TEXT_MAX];
     if (evidence->how.type == MU_EXIT_NOT_STARTED)
-        bench_ring_broke(&stage->ring, job_node_of(stage->job, rank),
-                         mu_evidence_text(evidence, text, sizeof text));
+        rig_broke(&stage->ring, job_node_of(stage->job, rank),
+                  mu_evidence_text(evidence, text, sizeof text));
 }
 
 static bool start_processes(struct chaos_stage *stage, const struct chaos_stage_config *config)
@@ -94,16 +94,16 @@ static bool all_started(const struct chaos_stage *stage)
 bool chaos_stage_open(struct chaos_stage *stage, const struct chaos_stage_config *config)
 {
     *stage = (struct chaos_stage){.is_own = true};
-    const struct bench_ring_config ring = {.command = config->command,
-                                           .nodes = config->nodes,
-                                           .period_ns = config->period_ns,
-                                           .timeout_ns = config->timeout_ns,
-                                           .lost = on_lost,
-                                           .owner = stage};
+    const struct rig_config ring = {.command = config->command,
+                                    .nodes = config->nodes,
+                                    .period_ns = config->period_ns,
+                                    .timeout_ns = config->timeout_ns,
+                                    .lost = on_lost,
+                                    .owner = stage};
     stage->found.daemons = calloc(config->nodes, sizeof *stage->found.daemons);
     if (stage->found.daemons == NULL)
         abort();
-    bool good = bench_ring_open(&stage->ring, &ring) && start_processes(stage, config);
+    bool good = rig_open(&stage->ring, &ring) && start_processes(stage, config);
     while (good && !all_started(stage))
         good = chaos_stage_pass_ms(stage, 1);
     stage->signal = stage->ring.signal;
@@ -119,7 +119,7 @@ bool chaos_stage_pass_ms(struct chaos_stage *stage, uint32_t ms)
 {
     if (!stage->is_own)
         return sleep_ms(stage, ms);
-    bool good = bench_ring_pass_ms(&stage->ring, ms);
+    bool good = rig_pass_ms(&stage->ring, ms);
     stage->signal = stage->ring.signal;
     return good;
 }
@@ -129,7 +129,7 @@ void chaos_stage_close(struct chaos_stage *stage)
     if (stage->is_own) {
         job_free(stage->job);
         stage->job = NULL;
-        bench_ring_close(&stage->ring);
+        rig_close(&stage->ring);
     }
     operator_free(&stage->found);
 }

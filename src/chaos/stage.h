@@ -8,7 +8,7 @@
 /* Zeroed at first. */
 struct chaos_stage {
     bool is_own;
-    struct bench_ring ring; /* of our own */
+    struct rig ring; /* of our own */
     struct job *job;
     struct operator_found found;
     int signal; /* that came, and ends us; 0: none */

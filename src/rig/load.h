@@ -22,7 +22,7 @@ enum { LAUNCH_PER_NODE = 2 };
 
 /* Zeroed, then .ring. */
 struct launch {
-    struct bench_ring *ring;
+    struct rig *ring;
     struct job *job;
     bool is_idle;
     uint64_t jobs;      /* that are over */

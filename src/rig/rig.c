@@ -13,14 +13,14 @@
 
 enum { HEARD_WAIT_MS = 30000, HEARD_STEP_MS = 10, SWEEP_MS = 10000 };
 
-void bench_ring_broke(struct bench_ring *ring, mu_slot node, const char *why)
+void rig_broke(struct rig *rig, mu_slot node, const char *why)
 {
-    if (!ring->is_broken && ring->signal == 0)
-        fprintf(stderr, "%s: node %u: %s\n", ring->config.command, node, why);
-    ring->is_broken = true;
+    if (!rig->is_broken && rig->signal == 0)
+        fprintf(stderr, "%s: node %u: %s\n", rig->config.command, node, why);
+    rig->is_broken = true;
 }
 
-const char *bench_ring_times_error(uint64_t period_ms, uint64_t timeout_ms)
+const char *rig_times_error(uint64_t period_ms, uint64_t timeout_ms)
 {
     return mu_detect_times_error(period_ms * 1000000u, timeout_ms * 1000000u);
 }
@@ -29,19 +29,19 @@ const char *bench_ring_times_error(uint64_t period_ms, uint64_t timeout_ms)
 
 static void on_failed(void *owner, const char *text)
 {
-    struct bench_ring *ring = owner;
-    if (ring->signal == 0)
-        fprintf(stderr, "%s: %s\n", ring->config.command, text);
-    ring->is_broken = true;
+    struct rig *rig = owner;
+    if (rig->signal == 0)
+        fprintf(stderr, "%s: %s\n", rig->config.command, text);
+    rig->is_broken = true;
 }
 
 static void on_lost(void *owner, mu_slot node, const char *text)
 {
-    struct bench_ring *ring = owner;
-    if (ring->config.lost != NULL)
-        ring->config.lost(ring->config.owner, node, text);
+    struct rig *rig = owner;
+    if (rig->config.lost != NULL)
+        rig->config.lost(rig->config.owner, node, text);
     else
-        bench_ring_broke(ring, node, text);
+        rig_broke(rig, node, text);
 }
 
 static void on_tick(uv_timer_t *tick)
@@ -51,9 +51,9 @@ static void on_tick(uv_timer_t *tick)
 
 static void on_signal(uv_signal_t *handle, int number)
 {
-    struct bench_ring *ring = handle->data;
-    ring->signal = number;
-    machine_end(ring->machine, 0); /* who waits for it to be ready waits no longer */
+    struct rig *rig = handle->data;
+    rig->signal = number;
+    machine_end(rig->machine, 0); /* who waits for it to be ready waits no longer */
     uv_stop(handle->loop);
 }
 
@@ -64,21 +64,21 @@ static bool hangup_is_ignored(void)
     return sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-static void take_signals(struct bench_ring *ring)
+static void take_signals(struct rig *rig)
 {
-    static const int numbers[BENCH_RING_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
-    for (int i = 0; i < BENCH_RING_SIGNALS; i++) {
-        uv_signal_init(&ring->loop, &ring->signals[i]);
-        ring->signals[i].data = ring;
+    static const int numbers[RIG_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < RIG_SIGNALS; i++) {
+        uv_signal_init(&rig->loop, &rig->signals[i]);
+        rig->signals[i].data = rig;
         if (numbers[i] != SIGHUP || !hangup_is_ignored())
-            uv_signal_start(&ring->signals[i], on_signal, numbers[i]);
-        uv_unref((uv_handle_t *)&ring->signals[i]);
+            uv_signal_start(&rig->signals[i], on_signal, numbers[i]);
+        uv_unref((uv_handle_t *)&rig->signals[i]);
     }
 }
 
 /* ---- what a daemon counts ---- */
 
-static void take_counter(struct bench_ring_counts *counts, const char *name, uint64_t value)
+static void take_counter(struct rig_counts *counts, const char *name, uint64_t value)
 {
     const struct {
         const char *name;
@@ -100,7 +100,7 @@ static void take_counter(struct bench_ring_counts *counts, const char *name, uin
             *rows[i].to = value;
 }
 
-static bool hear_status(struct operator_link *link, struct bench_ring_counts *counts)
+static bool hear_status(struct operator_link *link, struct rig_counts *counts)
 {
     struct mu_local_message message = {.type = MU_LOCAL_STATUS};
     if (!operator_say(link, &message))
@@ -118,12 +118,11 @@ static bool hear_status(struct operator_link *link, struct bench_ring_counts *co
     return false;
 }
 
-bool bench_ring_ask(struct bench_ring *ring, mu_slot node, struct bench_ring_counts *counts,
-                    char why[MACHINE_TEXT_MAX])
+bool rig_ask(struct rig *rig, mu_slot node, struct rig_counts *counts, char why[MACHINE_TEXT_MAX])
 {
-    const struct operator_daemon daemon = {.machine = machine_id(ring->machine), .slot = node};
+    const struct operator_daemon daemon = {.machine = machine_id(rig->machine), .slot = node};
     struct operator_link link;
-    *counts = (struct bench_ring_counts){0};
+    *counts = (struct rig_counts){0};
     bool good = operator_open(&link, &daemon) && hear_status(&link, counts);
     if (!good)
         snprintf(why, MACHINE_TEXT_MAX, "%s", link.why);
@@ -132,91 +131,91 @@ bool bench_ring_ask(struct bench_ring *ring, mu_slot node, struct bench_ring_cou
 }
 
 /* A node that holds a lease is heard: its observer has acknowledged a heartbeat. */
-bool bench_ring_wait_heard(struct bench_ring *ring)
+bool rig_wait_heard(struct rig *rig)
 {
     uint64_t end_ns = bench_now_ns() + HEARD_WAIT_MS * UINT64_C(1000000);
     char why[MACHINE_TEXT_MAX];
-    for (mu_slot node = 0; node < ring->config.nodes && !ring->is_broken;) {
-        struct bench_ring_counts counts;
-        if (!bench_ring_ask(ring, node, &counts, why))
-            bench_ring_broke(ring, node, why);
+    for (mu_slot node = 0; node < rig->config.nodes && !rig->is_broken;) {
+        struct rig_counts counts;
+        if (!rig_ask(rig, node, &counts, why))
+            rig_broke(rig, node, why);
         else if (counts.lease_ns > 0)
             node++;
         else if (bench_now_ns() > end_ns)
-            bench_ring_broke(ring, node, "is not heard by its observer after 30 s");
-        else if (!bench_ring_pass_ms(ring, HEARD_STEP_MS))
+            rig_broke(rig, node, "is not heard by its observer after 30 s");
+        else if (!rig_pass_ms(rig, HEARD_STEP_MS))
             return false;
     }
-    return !ring->is_broken;
+    return !rig->is_broken;
 }
 
 /* ---- beginning and end ---- */
 
-bool bench_ring_open(struct bench_ring *ring, const struct bench_ring_config *config)
+bool rig_open(struct rig *rig, const struct rig_config *config)
 {
     char text[MACHINE_TEXT_MAX];
-    *ring = (struct bench_ring){.config = *config};
+    *rig = (struct rig){.config = *config};
     signal(SIGPIPE, SIG_IGN); /* a daemon may be gone when we still talk to it */
     run_sweep_prepare();
-    ring->has_loop = uv_loop_init(&ring->loop) == 0;
-    if (!ring->has_loop) {
+    rig->has_loop = uv_loop_init(&rig->loop) == 0;
+    if (!rig->has_loop) {
         fprintf(stderr, "%s: no memory or descriptors for a loop\n", config->command);
         return false;
     }
-    uv_timer_init(&ring->loop, &ring->tick);
+    uv_timer_init(&rig->loop, &rig->tick);
     struct machine_config machine = {
-        .loop = &ring->loop,
+        .loop = &rig->loop,
         .nodes = config->nodes,
         .period_ns = config->period_ns,
         .timeout_ns = config->timeout_ns,
         .fanout = config->fanout,
         .is_mute = config->is_mute,
-        .hooks = {.owner = ring, .failed = on_failed, .lost = on_lost},
+        .hooks = {.owner = rig, .failed = on_failed, .lost = on_lost},
     };
-    ring->machine = machine_open(&machine, text);
-    if (ring->machine == NULL) {
+    rig->machine = machine_open(&machine, text);
+    if (rig->machine == NULL) {
         fprintf(stderr, "%s: %s\n", config->command, text);
         return false;
     }
-    take_signals(ring);
-    return machine_wait_ready(ring->machine);
+    take_signals(rig);
+    return machine_wait_ready(rig->machine);
 }
 
-void bench_ring_close(struct bench_ring *ring)
+void rig_close(struct rig *rig)
 {
-    if (ring->machine != NULL) {
+    if (rig->machine != NULL) {
         /* Before their lifelines end: they need not say goodbye to each other. */
-        for (mu_slot node = 0; node < ring->config.nodes; node++)
-            machine_kill(ring->machine, node);
-        machine_end(ring->machine, 0);
-        machine_wait_gone(ring->machine);
-        machine_free(ring->machine);
-        for (int i = 0; i < BENCH_RING_SIGNALS; i++)
-            uv_close((uv_handle_t *)&ring->signals[i], NULL);
+        for (mu_slot node = 0; node < rig->config.nodes; node++)
+            machine_kill(rig->machine, node);
+        machine_end(rig->machine, 0);
+        machine_wait_gone(rig->machine);
+        machine_free(rig->machine);
+        for (int i = 0; i < RIG_SIGNALS; i++)
+            uv_close((uv_handle_t *)&rig->signals[i], NULL);
     }
-    if (ring->has_loop) {
-        uv_close((uv_handle_t *)&ring->tick, NULL);
-        uv_run(&ring->loop, UV_RUN_DEFAULT);
-        int closed = uv_loop_close(&ring->loop);
+    if (rig->has_loop) {
+        uv_close((uv_handle_t *)&rig->tick, NULL);
+        uv_run(&rig->loop, UV_RUN_DEFAULT);
+        int closed = uv_loop_close(&rig->loop);
         assert(closed == 0);
         (void)closed;
     }
-    ring->machine = NULL;
-    ring->has_loop = false;
+    rig->machine = NULL;
+    rig->has_loop = false;
     run_sweep(SWEEP_MS);
 }
 
-int bench_ring_end(const struct bench_ring *ring, int code)
+int rig_end(const struct rig *rig, int code)
 {
-    if (ring->signal != 0)
-        run_signals_die(ring->signal);
+    if (rig->signal != 0)
+        run_signals_die(rig->signal);
     return code;
 }
 
-bool bench_ring_pass_ms(struct bench_ring *ring, uint32_t ms)
+bool rig_pass_ms(struct rig *rig, uint32_t ms)
 {
-    uv_update_time(&ring->loop);
-    uv_timer_start(&ring->tick, on_tick, ms, 0);
-    uv_run(&ring->loop, UV_RUN_DEFAULT);
-    return !ring->is_broken && ring->signal == 0;
+    uv_update_time(&rig->loop);
+    uv_timer_start(&rig->tick, on_tick, ms, 0);
+    uv_run(&rig->loop, UV_RUN_DEFAULT);
+    return !rig->is_broken && rig->signal == 0;
 }

@@ -3,15 +3,15 @@
  *
  * SIGINT, SIGTERM and SIGHUP do not end the bench at once: what is stopped would be left behind.
  * Everything that waits gives up, the bench closes what it has opened, and then ends by the signal
- * (bench_ring_end). */
+ * (rig_end). */
 #ifndef MU_RIG_RIG_H
 #define MU_RIG_RIG_H
 
 #include "launch/job.h"
 
-enum { BENCH_RING_SIGNALS = 3 };
+enum { RIG_SIGNALS = 3 };
 
-struct bench_ring_config {
+struct rig_config {
     const char *command; /* "muster bench noise": whose words these are */
     uint32_t nodes;
     uint64_t period_ns, timeout_ns;
@@ -22,19 +22,19 @@ struct bench_ring_config {
     void *owner;
 };
 
-struct bench_ring {
-    struct bench_ring_config config;
+struct rig {
+    struct rig_config config;
     uv_loop_t loop;
     bool has_loop;
     uv_timer_t tick;
-    uv_signal_t signals[BENCH_RING_SIGNALS];
+    uv_signal_t signals[RIG_SIGNALS];
     int signal;     /* that came; 0: none */
     bool is_broken; /* something happened that must not; it was said */
     struct machine *machine;
 };
 
 /* Of one daemon, since it started. */
-struct bench_ring_counts {
+struct rig_counts {
     uint64_t up_ns;
     uint64_t period_ns, timeout_ns; /* that it has now */
     uint64_t lease_ns;              /* that it still has */
@@ -47,29 +47,28 @@ struct bench_ring_counts {
 };
 
 /* Times from flags.  NULL, or the rule that they break. */
-const char *bench_ring_times_error(uint64_t period_ms, uint64_t timeout_ms);
+const char *rig_times_error(uint64_t period_ms, uint64_t timeout_ms);
 
-/* Starts the daemons.  False: it has said why, or a signal came.  bench_ring_close() follows either
+/* Starts the daemons.  False: it has said why, or a signal came.  rig_close() follows either
  * way. */
-bool bench_ring_open(struct bench_ring *ring, const struct bench_ring_config *config);
+bool rig_open(struct rig *rig, const struct rig_config *config);
 
 /* Waits until each of them is heard by its observer.  False: it has said why, or a signal came. */
-bool bench_ring_wait_heard(struct bench_ring *ring);
+bool rig_wait_heard(struct rig *rig);
 
 /* Kills the daemons and everything else that descends from this process. */
-void bench_ring_close(struct bench_ring *ring);
+void rig_close(struct rig *rig);
 
 /* After the end of everything: the exit code, or the end by the signal that came. */
-int bench_ring_end(const struct bench_ring *ring, int code);
+int rig_end(const struct rig *rig, int code);
 
 /* Lets so much time pass on the loop.  False: something broke, or a signal came. */
-bool bench_ring_pass_ms(struct bench_ring *ring, uint32_t ms);
+bool rig_pass_ms(struct rig *rig, uint32_t ms);
 
 /* Asks the daemon of a node.  False with a clause in 'why': "does not answer". */
-bool bench_ring_ask(struct bench_ring *ring, mu_slot node, struct bench_ring_counts *counts,
-                    char why[MACHINE_TEXT_MAX]);
+bool rig_ask(struct rig *rig, mu_slot node, struct rig_counts *counts, char why[MACHINE_TEXT_MAX]);
 
 /* "muster bench noise: node 3: ...", once, and no going on. */
-void bench_ring_broke(struct bench_ring *ring, mu_slot node, const char *why);
+void rig_broke(struct rig *rig, mu_slot node, const char *why);
 
 #endif

@@ -1,5 +1,6 @@
 #include "rig/stats.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static int by_value(const void *left, const void *right)
@@ -36,4 +37,19 @@ json_t *bench_figures_json(const struct bench_figures *figures)
     json_object_set_new(object, "p99", json_real(figures->p99));
     json_object_set_new(object, "max", json_real(figures->max));
     return object;
+}
+
+double bench_pss_kib(pid_t pid)
+{
+    char path[64], line[256];
+    unsigned long kib = 0;
+    snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)pid);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return 0;
+    while (fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "Pss: %lu kB", &kib) == 1)
+            break;
+    fclose(file);
+    return (double)kib;
 }

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct bench_figures {
     double p10, median, p99, max;
@@ -15,5 +16,9 @@ struct bench_figures bench_figures_of(double *values, size_t count);
 
 /* {"median":..,"p10":..,"p99":..,"max":..} */
 json_t *bench_figures_json(const struct bench_figures *figures);
+
+/* KiB of a process's own memory and its share of what it shares with others (Pss), or 0: it cannot
+ * be read. */
+double bench_pss_kib(pid_t pid);
 
 #endif

@@ -16,7 +16,7 @@ struct verdict {
 
 /* Zeroed, then .ring and .verdicts. */
 struct watch {
-    struct bench_ring *ring;
+    struct rig *ring;
     struct verdict *verdicts; /* of each node */
     struct {
         bool is_open;

@@ -83,7 +83,7 @@ static void close_machine(struct tune_rig *rig)
     launch_stop(&rig->launch);
     load_stop(&rig->load);
     if (rig->is_open)
-        bench_ring_close(&rig->ring);
+        rig_close(&rig->ring);
     rig->is_open = false;
 }
 
@@ -109,7 +109,7 @@ static bool open_machine(struct tune_rig *rig, uint64_t period_ns)
         rig->is_open = true;
         rig->is_spent = false;
         rig->machines++;
-        if (bench_ring_open(&rig->ring, &rig->config) && bench_ring_wait_heard(&rig->ring))
+        if (rig_open(&rig->ring, &rig->config) && rig_wait_heard(&rig->ring))
             return true;
         again = rig->ring.signal == 0 &&
                 stall_longest_between_ns(&rig->windows, from_ns, bench_now_ns()) > limit_ns;
@@ -168,12 +168,12 @@ static bool wait_taken(struct tune_rig *rig, uint64_t period_ns)
     char why[MACHINE_TEXT_MAX];
     mu_slot node = 0;
     while (node < rig->config.nodes && bench_now_ns() < until_ns) {
-        struct bench_ring_counts now;
-        if (bench_ring_ask(&rig->ring, node, &now, why) && now.period_ns == period_ns) {
+        struct rig_counts now;
+        if (rig_ask(&rig->ring, node, &now, why) && now.period_ns == period_ns) {
             node++;
             continue;
         }
-        if (!bench_ring_pass_ms(&rig->ring, LOOK_MS))
+        if (!rig_pass_ms(&rig->ring, LOOK_MS))
             return false;
         watch_take(&rig->watch);
         if (watch_has_verdict(&rig->watch))
@@ -206,8 +206,8 @@ static void count_before(struct tune_rig *rig)
 {
     char why[MACHINE_TEXT_MAX];
     for (mu_slot node = 0; node < rig->config.nodes; node++)
-        if (!bench_ring_ask(&rig->ring, node, &rig->before[node], why))
-            rig->before[node] = (struct bench_ring_counts){0};
+        if (!rig_ask(&rig->ring, node, &rig->before[node], why))
+            rig->before[node] = (struct rig_counts){0};
 }
 
 /* Of all nodes together that answered before and do now. */
@@ -215,9 +215,9 @@ static void count_after(struct tune_rig *rig, struct tune_sample *sum)
 {
     char why[MACHINE_TEXT_MAX];
     for (mu_slot node = 0; node < rig->config.nodes; node++) {
-        struct bench_ring_counts now;
-        const struct bench_ring_counts *before = &rig->before[node];
-        if (before->up_ns == 0 || !bench_ring_ask(&rig->ring, node, &now, why))
+        struct rig_counts now;
+        const struct rig_counts *before = &rig->before[node];
+        if (before->up_ns == 0 || !rig_ask(&rig->ring, node, &now, why))
             continue;
         sum->node_ns += now.up_ns - before->up_ns;
         sum->cpu_ns += now.cpu_ns - before->cpu_ns;
@@ -234,7 +234,7 @@ static bool pass(struct tune_rig *rig, bool is_launching, uint64_t timeout_ns, u
     uint64_t until_ns = bench_now_ns() + span_ns;
     bool is_ending = false;
     while (bench_now_ns() < until_ns) {
-        if (!bench_ring_pass_ms(&rig->ring, LOOK_MS))
+        if (!rig_pass_ms(&rig->ring, LOOK_MS))
             return false;
         watch_take(&rig->watch);
         if (!is_ending && watch_has_verdict(&rig->watch)) {

@@ -10,9 +10,9 @@
 #include "tune/ladder.h"
 
 struct tune_rig {
-    struct bench_ring_config config;
+    struct rig_config config;
     uint32_t load_per_core;
-    struct bench_ring ring;
+    struct rig ring;
     bool is_open;  /* there are daemons, */
     bool is_spent; /* of which some were declared dead, or do not answer */
     struct load load;
@@ -20,10 +20,10 @@ struct tune_rig {
     struct watch watch;
     struct stall_windows windows;
     struct stall_timers timers;
-    bool is_realtime;                 /* so were the timers, each time */
-    uint64_t stall_ns;                /* the longest in one piece, of timers that were stopped */
-    struct bench_ring_counts *before; /* of each node */
-    uint64_t machines;                /* that were started */
+    bool is_realtime;          /* so were the timers, each time */
+    uint64_t stall_ns;         /* the longest in one piece, of timers that were stopped */
+    struct rig_counts *before; /* of each node */
+    uint64_t machines;         /* that were started */
 };
 
 /* For so much time.  False: it has said why. */

@@ -236,5 +236,5 @@ int cmd_bench_agree(int argc, char **argv)
     free(b.failing.us);
     free(b.stabilizing.us);
     free(b.after.us);
-    return bench_ring_end(&b.rig.ring, good && b.wrong == 0 ? 0 : 1);
+    return rig_end(&b.rig.ring, good && b.wrong == 0 ? 0 : 1);
 }

@@ -59,7 +59,7 @@ static bool on_output(void *owner, uint32_t rank, uint8_t stream, const uint8_t 
 static void on_refused(void *owner, mu_slot node, const char *text)
 {
     struct agree_rig *rig = owner;
-    bench_ring_broke(&rig->ring, node, text);
+    rig_broke(&rig->ring, node, text);
 }
 
 /* ---- one job ---- */
@@ -102,17 +102,17 @@ static bool wait_ready(struct agree_rig *rig)
 
 bool agree_rig_begin(struct agree_rig *rig)
 {
-    const struct bench_ring_config config = {.command = rig->command,
-                                             .nodes = rig->nodes,
-                                             .period_ns = MACHINE_PERIOD_NS,
-                                             .timeout_ns = MACHINE_TIMEOUT_NS,
-                                             .fanout = rig->fanout,
-                                             .lost = on_lost,
-                                             .owner = rig};
+    const struct rig_config config = {.command = rig->command,
+                                      .nodes = rig->nodes,
+                                      .period_ns = MACHINE_PERIOD_NS,
+                                      .timeout_ns = MACHINE_TIMEOUT_NS,
+                                      .fanout = rig->fanout,
+                                      .lost = on_lost,
+                                      .owner = rig};
     agree_page_reset(rig->page);
     rig->ended = 0;
-    return bench_ring_open(&rig->ring, &config) && bench_ring_wait_heard(&rig->ring) &&
-           start(rig) && wait_ready(rig);
+    return rig_open(&rig->ring, &config) && rig_wait_heard(&rig->ring) && start(rig) &&
+           wait_ready(rig);
 }
 
 void agree_rig_end(struct agree_rig *rig)
@@ -120,10 +120,10 @@ void agree_rig_end(struct agree_rig *rig)
     rig->page->is_over = true;
     job_free(rig->job);
     rig->job = NULL;
-    bench_ring_close(&rig->ring);
+    rig_close(&rig->ring);
 }
 
 bool agree_rig_pass_ms(struct agree_rig *rig, uint32_t ms)
 {
-    return bench_ring_pass_ms(&rig->ring, ms);
+    return rig_pass_ms(&rig->ring, ms);
 }

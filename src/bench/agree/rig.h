@@ -15,7 +15,7 @@ struct agree_rig {
     char client[PATH_MAX]; /* the program */
     struct agree_page *page;
     int page_fd;
-    struct bench_ring ring;
+    struct rig ring;
     struct job *job;
     uint32_t ended; /* processes */
 };

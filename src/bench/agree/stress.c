@@ -269,5 +269,5 @@ int cmd_bench_agree_stress(int argc, char **argv)
     free(s.killed);
     free(s.node_killed);
     free(s.resume_ns);
-    return bench_ring_end(&s.rig.ring, good && s.violations == 0 ? 0 : 1);
+    return rig_end(&s.rig.ring, good && s.violations == 0 ? 0 : 1);
 }

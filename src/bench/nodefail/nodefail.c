@@ -1,7 +1,6 @@
 /* 'muster bench nodefail': from the failure of nodes until the last survivor has read of them and
  * of all their processes. */
 #include "command/args.h"
-#include "bench/nodefail/draw.h"
 #include "bench/nodefail/rig.h"
 #include "rig/stats.h"
 #include "command/commands.h"
@@ -243,7 +242,7 @@ int cmd_bench_nodefail(int argc, char **argv)
     };
     const struct command command = {path, about, NULL, args, sizeof args / sizeof args[0]};
     args_parse(&command, argc, argv);
-    const char *broken = bench_ring_times_error(period_ms, timeout_ms);
+    const char *broken = rig_times_error(period_ms, timeout_ms);
     if (broken != NULL)
         args_fail(&command, "--period-ms %llu --timeout-ms %llu: %s", (unsigned long long)period_ms,
                   (unsigned long long)timeout_ms, broken);
@@ -276,5 +275,5 @@ int cmd_bench_nodefail(int argc, char **argv)
         nodefail_rig_close(&n.rig);
     nodefail_tally_free(&n.tally);
     bool good = end == NODEFAIL_NEXT && n.tally.missed == 0 && n.tally.wrong == 0;
-    return bench_ring_end(&n.rig.ring, good ? 0 : 1);
+    return rig_end(&n.rig.ring, good ? 0 : 1);
 }

@@ -87,7 +87,7 @@ static bool on_output(void *owner, uint32_t rank, uint8_t stream, const uint8_t 
 static void on_refused(void *owner, mu_slot node, const char *text)
 {
     struct nodefail_rig *rig = owner;
-    bench_ring_broke(&rig->ring, node, text);
+    rig_broke(&rig->ring, node, text);
 }
 
 /* ---- before ---- */
@@ -120,7 +120,7 @@ static bool wait_readers(struct nodefail_rig *rig)
     const struct nodefail_page *page = rig->door.page;
     uint64_t end_ns = bench_now_ns() + NODEFAIL_START_MS * UINT64_C(1000000);
     while (page->ready < page->size && rig->lost == 0 && bench_now_ns() < end_ns)
-        if (!bench_ring_pass_ms(&rig->ring, 1))
+        if (!rig_pass_ms(&rig->ring, 1))
             return false;
     if (page->ready == page->size)
         return true;
@@ -131,7 +131,7 @@ static bool wait_readers(struct nodefail_rig *rig)
 
 static bool wait_phase(struct nodefail_rig *rig, uint64_t phase_ns)
 {
-    if (phase_ns >= 1000000 && !bench_ring_pass_ms(&rig->ring, (uint32_t)(phase_ns / 1000000)))
+    if (phase_ns >= 1000000 && !rig_pass_ms(&rig->ring, (uint32_t)(phase_ns / 1000000)))
         return false;
     struct timespec rest = {.tv_nsec = (long)(phase_ns % 1000000)};
     nanosleep(&rest, NULL);
@@ -175,7 +175,7 @@ static uint64_t cut_all(struct nodefail_rig *rig, const mu_slot *victims)
                                                .slot = victims[opened]};
         good = operator_open(&links[opened], &daemon);
         if (!good)
-            bench_ring_broke(&rig->ring, victims[opened], links[opened].why);
+            rig_broke(&rig->ring, victims[opened], links[opened].why);
     }
     uint64_t from_ns = bench_now_ns();
     for (uint32_t i = 0; good && i < rig->count; i++)
@@ -184,7 +184,7 @@ static uint64_t cut_all(struct nodefail_rig *rig, const mu_slot *victims)
         good = operator_hear(&links[i], &message, OPERATOR_TIMEOUT_MS) &&
                (message.type == MU_LOCAL_DONE || operator_unexpected(&links[i], &message));
         if (!good)
-            bench_ring_broke(&rig->ring, victims[i], links[i].why);
+            rig_broke(&rig->ring, victims[i], links[i].why);
     }
     for (uint32_t i = 0; i < opened; i++)
         operator_close(&links[i]);
@@ -238,7 +238,7 @@ static bool wait_told(struct nodefail_rig *rig)
     uint64_t end_ns = bench_now_ns() + NODEFAIL_WAIT_MS * UINT64_C(1000000);
     uint32_t survivors = (rig->nodes - rig->count) * rig->procs;
     while (atomic_load(&rig->door.page->done) < survivors && bench_now_ns() < end_ns)
-        if (!bench_ring_pass_ms(&rig->ring, 1))
+        if (!rig_pass_ms(&rig->ring, 1))
             return false;
     return true;
 }
@@ -295,8 +295,8 @@ static void take_sample(const struct nodefail_rig *rig, const mu_slot *victims,
 
 static bool prepare(struct nodefail_rig *rig, const mu_slot *victims, uint64_t phase_ns)
 {
-    return bench_ring_wait_heard(&rig->ring) && start_readers(rig) && wait_readers(rig) &&
-           bench_ring_pass_ms(&rig->ring, NODEFAIL_SETTLE_MS) &&
+    return rig_wait_heard(&rig->ring) && start_readers(rig) && wait_readers(rig) &&
+           rig_pass_ms(&rig->ring, NODEFAIL_SETTLE_MS) &&
            (rig->how != NODEFAIL_STOP || guard_victims(rig, victims)) && wait_phase(rig, phase_ns);
 }
 
@@ -306,13 +306,13 @@ static enum nodefail_end measure(struct nodefail_rig *rig, const mu_slot *victim
 {
     bool ready = prepare(rig, victims, phase_ns);
     if (!ready) /* who did not answer may have ended: the loop is to hear of that */
-        bench_ring_pass_ms(&rig->ring, NODEFAIL_SETTLE_MS);
+        rig_pass_ms(&rig->ring, NODEFAIL_SETTLE_MS);
     if (rig->lost > 0 && rig->ring.signal == 0) {
         sample->wrong = rig->lost;
         return NODEFAIL_ENDED_EARLY;
     }
     if (!ready || !fail_all(rig, victims, &sample->from_ns) || !wait_told(rig) ||
-        !bench_ring_pass_ms(&rig->ring, (uint32_t)(rig->timeout_ns / 1000000)))
+        !rig_pass_ms(&rig->ring, (uint32_t)(rig->timeout_ns / 1000000)))
         return NODEFAIL_BROKEN;
     take_sample(rig, victims, sample);
     return NODEFAIL_MEASURED;
@@ -343,18 +343,18 @@ static void take_stalls(const struct nodefail_rig *rig, struct nodefail_sample *
 void nodefail_rig_measure(struct nodefail_rig *rig, const mu_slot *victims, uint64_t phase_ns,
                           struct nodefail_sample *sample)
 {
-    const struct bench_ring_config config = {.command = command,
-                                             .nodes = rig->nodes,
-                                             .period_ns = rig->period_ns,
-                                             .timeout_ns = rig->timeout_ns,
-                                             .lost = on_lost,
-                                             .owner = rig};
+    const struct rig_config config = {.command = command,
+                                      .nodes = rig->nodes,
+                                      .period_ns = rig->period_ns,
+                                      .timeout_ns = rig->timeout_ns,
+                                      .lost = on_lost,
+                                      .owner = rig};
     *sample = (struct nodefail_sample){.end = NODEFAIL_BROKEN};
     rig->lost = 0;
     nodefail_page_reset(rig->door.page);
     if (!start_timers(rig))
         return;
-    if (bench_ring_open(&rig->ring, &config))
+    if (rig_open(&rig->ring, &config))
         sample->end = measure(rig, victims, phase_ns, sample);
     stall_timers_stop(&rig->timers);
     take_stalls(rig, sample);
@@ -362,5 +362,5 @@ void nodefail_rig_measure(struct nodefail_rig *rig, const mu_slot *victims, uint
     guard_strike(&rig->guard);
     job_free(rig->job);
     rig->job = NULL;
-    bench_ring_close(&rig->ring);
+    rig_close(&rig->ring);
 }

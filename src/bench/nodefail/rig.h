@@ -29,7 +29,7 @@ struct nodefail_rig {
     /* Of one repetition. */
     struct stall_windows windows; /* from before the daemons are started on */
     struct stall_timers timers;
-    struct bench_ring ring;
+    struct rig ring;
     struct job *job;
     struct guard guard;
     uint32_t lost; /* daemons that ended and were not to */

@@ -1,10 +1,19 @@
-/* What comes of a repetition of 'muster bench nodefail', and what all of them come to. */
+/* Which nodes fail in a repetition of 'muster bench nodefail', what comes of it, and what all of
+ * them come to. */
 #ifndef MU_BENCH_NODEFAIL_TALLY_H
 #define MU_BENCH_NODEFAIL_TALLY_H
+
+#include "core/base/types.h"
+#include "sim/base/random.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* So many of 0 .. nodes-1, each once: neighbours on the ring from a drawn one on, or any, with the
+ * same chance for all, in rising order. */
+void nodefail_draw(struct sim_random *random, uint32_t nodes, uint32_t count, bool contiguous,
+                   mu_slot *victims);
 
 enum nodefail_end {
     NODEFAIL_MEASURED,

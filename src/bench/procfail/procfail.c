@@ -1,7 +1,6 @@
 /* 'muster bench procfail': from the SIGKILL of one process until the last survivor has read it. */
 #include "command/args.h"
 #include "bench/procfail/machine.h"
-#include "rig/pss.h"
 #include "bench/procfail/rig.h"
 #include "bench/procfail/stages.h"
 #include "rig/stats.h"

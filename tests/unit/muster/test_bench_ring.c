@@ -2,7 +2,6 @@
  * makes of what it is told, windows in which the host stood still, which repetitions count, and the
  * guard of what is stopped. */
 #include "rig/watch.h"
-#include "bench/nodefail/draw.h"
 #include "bench/nodefail/note.h"
 #include "bench/nodefail/tally.h"
 #include "rig/rig.h"
@@ -485,9 +484,9 @@ static void the_guard_outlives_its_bench(void **state)
 static void times_follow_the_rules_of_the_ring(void **state)
 {
     (void)state;
-    assert_null(bench_ring_times_error(100, 200));
-    assert_null(bench_ring_times_error(1, 2));
-    assert_non_null(bench_ring_times_error(100, 150));
+    assert_null(rig_times_error(100, 200));
+    assert_null(rig_times_error(1, 2));
+    assert_non_null(rig_times_error(100, 150));
 }
 
 static void a_verdict_says_what_was_known(void **state)
