@@ -16,11 +16,12 @@ asan_options = -DMUSTER_SANITIZE=address,undefined
 tsan_options = -DMUSTER_SANITIZE=thread
 fuzz_options = -DMUSTER_FUZZ=ON -DCMAKE_C_COMPILER=$(FUZZ_CC)
 release_options = -DCMAKE_BUILD_TYPE=Release
+quick_tests = ^(unit/|tidy$$|system/(seeds|sim_|tidy_catches|man|libraries))
 fuzz_names = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 # Targets share the trees, so they take turns; Ninja and CTest are parallel by themselves.
 .NOTPARALLEL:
-.PHONY: all shipped demo test tidy format fuzz install clean help setup test-setup
+.PHONY: all shipped demo test check tidy format fuzz install clean help setup test-setup
 
 all: setup             ## build everything into build/ (the default), tests included where that can be
 	@$(call tree,build)
@@ -38,6 +39,9 @@ test: test-setup all   ## build all trees and run every test: what CI runs
 	@$(call tree,build/fuzz,$(fuzz_options))
 	@$(call tree,build/release,$(release_options))
 	@ctest --test-dir build --output-on-failure -j "$$(($$(nproc) + 1))" # most tests wait most of the time
+
+check: test-setup all  ## the daily loop: unit tests, seeds, short simulations, tidy
+	@ctest --test-dir build --output-on-failure -j "$$(($$(nproc) + 1))" -R '$(quick_tests)'
 
 tidy: test-setup all   ## check what a machine can check about the source
 	@tools/tidy . build
