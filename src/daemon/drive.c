@@ -2,6 +2,7 @@
 
 #include "core/node.h"
 #include "daemon/recorder.h"
+#include "host/memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -236,6 +237,7 @@ static struct mu_drive *make(const struct mu_config *config)
         free_all(drive);
         return NULL;
     }
+    mu_memory_populate(drive->memory, drive->bytes);
     for (int timer = 0; timer < MU_TIMERS; timer++)
         drive->update.deadline_ns[timer] = MU_NEVER;
     drive->node = mu_node_init(drive->memory, drive->bytes, config);

@@ -42,7 +42,7 @@ struct mu_spawn_spec {
     const char *directory;   /* NULL: the daemon's */
     int stdio[3];            /* become 0, 1, 2: zeroed is not a default, MU_SPAWN_NULL is */
     int passed;              /* becomes 3; 0: nothing does */
-    bool own_group;          /* leads a new group, so that a signal reaches its children as well */
+    bool own_group;          /* leads a new session, and its group, which a signal reaches whole */
     bool ignore_sigpipe;     /* MPI programs write to dead peers */
     bool bound;              /* to these, which counts as making it */
     bool preferred;          /* or these, if that can be; else it runs where the spawner does */

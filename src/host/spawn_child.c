@@ -61,10 +61,12 @@ IN_CHILD static int bind_to_cpus(struct mu_spawn_child *child)
     return 0;
 }
 
+/* A session with it: the kernel shares the processors by session (autogroup), and no terminal that
+ * the process opens sends its signals to others. */
 IN_CHILD static int lead_group(struct mu_spawn_child *child)
 {
     child->step = MU_START_GROUP;
-    if (child->spec->own_group && syscall(SYS_setpgid, 0, 0) != 0)
+    if (child->spec->own_group && syscall(SYS_setsid) < 0)
         return failed(child, errno);
     return 0;
 }

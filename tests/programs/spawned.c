@@ -74,7 +74,8 @@ static int report(const char *file)
         return 1;
     prctl(PR_GET_PDEATHSIG, &death_signal);
     getrlimit(RLIMIT_CORE, &core);
-    fprintf(out, "pid %d\nparent %d\ngroup %d\n", getpid(), getppid(), getpgrp());
+    fprintf(out, "pid %d\nparent %d\ngroup %d\nsession %d\n", getpid(), getppid(), getpgrp(),
+            getsid(0));
     fprintf(out, "death-signal %d\ncore %lu\n", death_signal, (unsigned long)core.rlim_cur);
     fprintf(out, "directory %s\n", getcwd(directory, sizeof directory));
     print_status(out);

@@ -150,7 +150,7 @@ static const char *step_words(enum mu_start_step step)
     case MU_START_PARENT_DEATH:
         return "cannot tie it to its daemon: ";
     case MU_START_GROUP:
-        return "no process group of its own: ";
+        return "no session of its own: ";
     case MU_START_STDIO:
         return "standard input, output or error: ";
     case MU_START_CLOSE:

@@ -702,19 +702,21 @@ static void bound_to_a_processor_where_asked(void **state)
     expect_failure(&spec, MU_START_CLONE, EINVAL, 126);
 }
 
-static void a_group_of_its_own_where_asked(void **state)
+static void a_session_and_a_group_of_its_own_where_asked(void **state)
 {
     (void)state;
     char line[64];
-    int pid, group;
+    int pid, group, session;
     struct mu_spawn_spec spec = spec_of(NULL);
     const char *text = report_of(&spec);
     assert_int_equal(sscanf(strstr(text, "pid "), "pid %d", &pid), 1);
     assert_int_equal(sscanf(strstr(text, "group "), "group %d", &group), 1);
     assert_int_equal(group, pid);
+    assert_int_equal(sscanf(strstr(text, "session "), "session %d", &session), 1);
+    assert_int_equal(session, pid);
     spec.own_group = false;
-    snprintf(line, sizeof line, "group %d", getpgrp());
-    assert_true(has_line(report_of(&spec), line));
+    snprintf(line, sizeof line, "group %d\nsession %d", getpgrp(), getsid(0));
+    assert_non_null(strstr(report_of(&spec), line));
 }
 
 static void the_path_is_searched_in_its_own_environment(void **state)
@@ -1355,7 +1357,7 @@ int main(void)
         TEST(sigpipe_is_ignored_where_asked),
         TEST(one_more_descriptor_where_asked),
         TEST(bound_to_a_processor_where_asked),
-        TEST(a_group_of_its_own_where_asked),
+        TEST(a_session_and_a_group_of_its_own_where_asked),
         TEST(the_path_is_searched_in_its_own_environment),
         TEST(descriptors_0_to_2_may_come_in_any_order),
         TEST(a_daemon_without_standard_descriptors_can_start),
