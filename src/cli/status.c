@@ -235,7 +235,7 @@ static uint64_t counter_of(const struct node *node, const char *name, uint64_t o
  * them. */
 static void print_times(const struct status *status)
 {
-    char period[SPAN_TEXT_MAX], timeout[SPAN_TEXT_MAX];
+    char period[SPAN_TEXT_MAX], timeout[SPAN_TEXT_MAX], bound[SPAN_TEXT_MAX];
     const struct node *first = NULL;
     bool same = true;
     for (size_t i = 0; i < status->node_count; i++) {
@@ -256,6 +256,10 @@ static void print_times(const struct status *status)
         printf("heartbeats every %s, timeout %s\n",
                span_text(counter_of(node, "ring_period_ns", 0), period),
                span_text(counter_of(node, "ring_timeout_ns", 0), timeout));
+        if (counter_of(node, "loop_bound_ns", 0) != 0)
+            printf("a silent node is declared failed within %s, a daemon that stands still within "
+                   "%s\n",
+                   timeout, span_text(counter_of(node, "loop_bound_ns", 0), bound));
     }
 }
 
@@ -318,7 +322,8 @@ static bool matters(const struct counter *counter)
     if (strcmp(counter->name, "bad_cut") == 0)
         return false;
     static const char *const beginnings[] = {
-        "bad_", "fault_", "strangers_", "handshakes_late", "connections_failed", "links_broken"};
+        "bad_",         "fault_",    "strangers_", "handshakes_late", "connections_failed",
+        "links_broken", "loop_stood"};
     for (size_t i = 0; counter->value > 0 && i < sizeof beginnings / sizeof beginnings[0]; i++)
         if (strncmp(counter->name, beginnings[i], strlen(beginnings[i])) == 0)
             return true;

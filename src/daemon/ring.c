@@ -85,6 +85,7 @@ int mu_daemon_ring_start(struct mu_daemon *daemon, const struct sockaddr_in *add
     config.detect.timeout_ns = daemon->timeout_ns;
     config.detect.grace_ns = GRACE_S * UINT64_C(1000000000);
     config.detect.nonce = mu_heartbeat_draw_nonce();
+    config.detect.loop_ns = MU_DETECT_LOOP_NS;
     assert(mu_detect_config_error(&config.detect) == NULL);
     union mu_heartbeat_address *table = calloc(size, sizeof *table);
     if (table == NULL)
@@ -120,10 +121,7 @@ void mu_daemon_ring_stop(struct mu_daemon *daemon)
 bool mu_daemon_lease(void *owner)
 {
     const struct mu_daemon *daemon = owner;
-    if (!daemon->ring_runs)
-        return false;
-    uint64_t until_ns = mu_heartbeat_lease_until_ns(daemon->heartbeat);
-    return until_ns == MU_NEVER || mu_now_ns() < until_ns;
+    return daemon->ring_runs && mu_heartbeat_lease_ns(daemon->heartbeat) > 0;
 }
 
 /* ---- from the ring ---- */

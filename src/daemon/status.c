@@ -26,14 +26,6 @@ void mu_daemon_node(void *owner, struct mu_local_node *node)
              (unsigned)ntohs(daemon->door.address.sin_port));
 }
 
-static uint64_t lease_left_ns(const struct mu_daemon *daemon)
-{
-    uint64_t until_ns = mu_heartbeat_lease_until_ns(daemon->heartbeat), now_ns = mu_now_ns();
-    if (until_ns == MU_NEVER)
-        return MU_NEVER;
-    return until_ns > now_ns ? until_ns - now_ns : 0;
-}
-
 /* In this order; then the classes of bad connections, then the faults of the core. */
 static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **name)
 {
@@ -75,8 +67,11 @@ static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **n
         {"ring_timeout_ns", daemon->timeout_ns},
         {"ring_observes", beats.observes},
         {"ring_observer", beats.observer},
-        {"ring_lease_ns", lease_left_ns(daemon)},
+        {"ring_lease_ns", mu_heartbeat_lease_ns(daemon->heartbeat)},
         {"ring_unreachable", daemon->unreachable},
+        {"loop_bound_ns", mu_detect_loop_bound_ns(daemon->timeout_ns, MU_DETECT_LOOP_NS)},
+        {"loop_ns_max", beats.loop_ns_max},
+        {"loop_stood", beats.loop_stood},
         {"ring_lag_ns_p99", mu_heartbeat_lag_ns(&beats, 99)},
         {"ring_lag_ns_max", beats.lag_ns_max},
         {"ring_lags_given_back", beats.lags_given_back},

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct muster *m;
@@ -182,6 +183,28 @@ static void strangers(void)
     }
 }
 
+/* As many ranks as GONE says fail, by whoever runs the test.  The others agree all the time, until
+ * all of these are known to have failed and an agreement without them is there, and say when. */
+static void going_on(void)
+{
+    uint64_t bits;
+    uint32_t count = 0;
+    char *gone = getenv("GONE");
+    uint32_t wanted = gone == NULL ? 0 : (uint32_t)atoi(gone);
+    printf("here %" PRIu32 " %s\n", rank, getenv("MUSTER_SOCKET"));
+    fflush(stdout);
+    for (int result = MUSTER_FAILED; count < wanted || result != MUSTER_AGREED;) {
+        result = agree(MUSTER_ALL, &bits);
+        EXPECT(result == MUSTER_AGREED || result == MUSTER_FAILED);
+        EXPECT(muster_ack_failed(m, MUSTER_ALL, &error) == 0);
+        EXPECT(muster_get_failed(m, MUSTER_ALL, NULL, 0, &count, &error) == 0);
+        usleep(2000);
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    printf("after %" PRIu64 "\n", (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+}
+
 static void *in_a_thread(void *group)
 {
     uint64_t bits;
@@ -223,7 +246,7 @@ int main(int argc, char **argv)
     } whats[] = {
         {"plain", plain},     {"leaving", leaving},     {"dying", dying},
         {"groups", groups},   {"strangers", strangers}, {"nonblocking", nonblocking},
-        {"threads", threads},
+        {"threads", threads}, {"going_on", going_on},
     };
     EXPECT(muster_open(&m, &error) == 0);
     rank = muster_rank(m);

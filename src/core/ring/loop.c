@@ -89,7 +89,7 @@ uint64_t mu_loop_deadline_ns(const struct mu_detect *detect)
 /* What this thread itself missed, the loop may have missed as well: a host that stood still. */
 void mu_loop_give_back(struct mu_detect *detect, uint64_t lag_ns)
 {
-    if (is_asked(detect))
+    if (is_asked(detect) && !mu_loop_is_silent(detect))
         detect->loop.asked_ns = mu_min_ns(detect->loop.asked_ns + lag_ns, detect->now_ns);
 }
 
@@ -101,6 +101,11 @@ uint64_t mu_loop_lease_ns(const struct mu_detect *detect, uint64_t lease_ns)
 }
 
 /* ---- silence ---- */
+
+enum mu_loop_phase mu_detect_loop_phase(const struct mu_detect *detect)
+{
+    return (enum mu_loop_phase)detect->loop.phase;
+}
 
 bool mu_loop_is_silent(const struct mu_detect *detect)
 {

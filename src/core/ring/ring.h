@@ -242,6 +242,9 @@ mu_slot mu_detect_observer(const struct mu_detect *detect);
  * others it is early enough with the next event.  MU_SLOT_NONE: any end at once. */
 mu_slot mu_detect_depends_on(const struct mu_detect *detect);
 
+/* What it makes of its main loop (N14). */
+enum mu_loop_phase mu_detect_loop_phase(const struct mu_detect *detect);
+
 bool mu_detect_lease_held(const struct mu_detect *detect);
 
 /* On the detector's clock: the lease runs out then, unless a step says otherwise before.  Whoever

@@ -304,17 +304,34 @@ int mu_heartbeat_fd(const struct mu_heartbeat *heartbeat)
     return heartbeat->news_fd;
 }
 
+/* The main thread has taken all that was there.  The other one mostly looks when it wakes up
+ * anyway. As in mu_heartbeat_out(), one of the two sees the other. */
+static void answer(struct mu_heartbeat *heartbeat, uint32_t asked)
+{
+    struct mu_heartbeat_loop *loop = heartbeat->loop;
+    if (atomic_load_explicit(&loop->answered, memory_order_relaxed) == asked)
+        return;
+    atomic_store(&loop->answered_ns, mu_heartbeat_now_ns());
+    atomic_store(&loop->answered, asked);
+    if (atomic_load(&loop->waits_for_answer))
+        wake(heartbeat);
+}
+
 /* The thread puts news first and makes the descriptor readable afterwards.  So after that was
  * cleared, and then nothing was found, whatever comes makes it readable again. */
 bool mu_heartbeat_next(struct mu_heartbeat *heartbeat, struct mu_heartbeat_news *news)
 {
     if (!heartbeat->running)
         return false;
+    uint32_t asked = atomic_load(&heartbeat->loop->asked); /* before all that it is about */
     if (mu_spsc_take(&heartbeat->loop->news, news))
         return true;
     uint64_t times;
     ssize_t got = read(heartbeat->news_fd, &times, sizeof times);
-    return got == sizeof times && mu_spsc_take(&heartbeat->loop->news, news);
+    if (got == sizeof times && mu_spsc_take(&heartbeat->loop->news, news))
+        return true;
+    answer(heartbeat, asked);
+    return false;
 }
 
 static bool order(struct mu_heartbeat *heartbeat, const struct mu_heartbeat_order *wanted)
@@ -393,11 +410,15 @@ void mu_heartbeat_counts(const struct mu_heartbeat *heartbeat, struct mu_heartbe
         to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
-uint64_t mu_heartbeat_lease_until_ns(const struct mu_heartbeat *heartbeat)
+uint64_t mu_heartbeat_lease_ns(const struct mu_heartbeat *heartbeat)
 {
     if (heartbeat->loop == NULL)
         return 0;
-    return __atomic_load_n(&heartbeat->loop->counts.lease_until_ns, __ATOMIC_RELAXED);
+    uint64_t until_ns = __atomic_load_n(&heartbeat->loop->counts.lease_until_ns, __ATOMIC_RELAXED);
+    uint64_t now_ns = mu_heartbeat_now_ns();
+    if (until_ns == MU_NEVER)
+        return MU_NEVER;
+    return until_ns > now_ns ? until_ns - now_ns : 0;
 }
 
 uint64_t mu_heartbeat_lag_ns(const struct mu_heartbeat_counts *counts, unsigned percent)

@@ -70,7 +70,8 @@ struct mu_heartbeat_news {
 /* Readable when there may be news: for poll(). */
 int mu_heartbeat_fd(const struct mu_heartbeat *heartbeat);
 
-/* False: there is none, and the descriptor is no longer readable.
+/* False: there is none, and the descriptor is no longer readable.  Whoever calls this until then
+ * shows that the main loop moves (N14 of docs/spec/ring.md).
  *
  * While the queue is full, news waits in the thread.  No verdict is ever lost.  Of several reports
  * about one node, of several words about the lease and of several faults, only the last one may
@@ -124,15 +125,18 @@ struct mu_heartbeat_counts {
     uint64_t lags_given_back; /* by the detector: rule N8 */
     /* The detector as it stands. */
     uint64_t observes, observer; /* slots, or MU_SLOT_NONE */
-    uint64_t lease_until_ns;     /* as mu_detect_lease_until_ns() says */
+    uint64_t lease_until_ns;     /* as mu_detect_lease_until_ns() says, on CLOCK_BOOTTIME */
+    /* The main thread, as far as it was asked for a sign. */
+    uint64_t loop_ns_max; /* the longest time that it took to answer */
+    uint64_t loop_stood;  /* how often that was too long */
 };
 
 /* All zero before the start. */
 void mu_heartbeat_counts(const struct mu_heartbeat *heartbeat, struct mu_heartbeat_counts *counts);
 
-/* Whoever acts under the lease compares this with CLOCK_MONOTONIC: 0 is not held, MU_NEVER is for
- * ever.  It is right even when the heartbeat thread itself is stopped. */
-uint64_t mu_heartbeat_lease_until_ns(const struct mu_heartbeat *heartbeat);
+/* What is left of the lease at this moment: 0 is not held, MU_NEVER is for ever.  It is right even
+ * when the heartbeat thread itself is stopped, or the host was suspended. */
+uint64_t mu_heartbeat_lease_ns(const struct mu_heartbeat *heartbeat);
 
 /* At least 'percent' of the TIMEOUT steps were late by no more than this.  The answer is rounded
  * up to a power of two, and never above the worst one. */

@@ -1,8 +1,11 @@
 #define _GNU_SOURCE /* epoll_pwait2() */
 #include "daemon/heart/loop.h"
 
+#include "host/log.h"
+
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -18,11 +21,16 @@ enum {
 
 #define SECOND_NS 1000000000u
 
-static uint64_t now_ns(void)
+static uint64_t read_ns(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+uint64_t mu_heartbeat_now_ns(void)
+{
+    return read_ns(CLOCK_BOOTTIME);
 }
 
 /* ---- one step ---- */
@@ -30,11 +38,57 @@ static uint64_t now_ns(void)
 static void tell(struct mu_heartbeat_loop *loop, uint64_t at_ns,
                  const struct mu_detect_effect *effect)
 {
-    struct mu_heartbeat_news news = {.at_ns = at_ns, .effect = *effect};
+    uint64_t ago_ns = mu_heartbeat_now_ns() - at_ns;
+    struct mu_heartbeat_news news = {.at_ns = read_ns(CLOCK_MONOTONIC) - ago_ns, .effect = *effect};
     if (!mu_backlog_put(&loop->backlog, &loop->news, &news))
         mu_count(&loop->counts.reports_lost, 1);
     loop->has_news = true;
 }
+
+/* ---- the main thread (N14) ---- */
+
+static void ask_main(struct mu_heartbeat_loop *loop, uint64_t now)
+{
+    loop->asked_ns = now;
+    atomic_fetch_add(&loop->asked, 1);
+    loop->has_news = true;
+}
+
+/* Said from here, because the main thread cannot.  It does not block: log.h. */
+static void say_stood(struct mu_heartbeat_loop *loop, uint32_t phase, uint64_t stood_ns)
+{
+    uint64_t ms = stood_ns / 1000000;
+    if (phase == MU_LOOP_MOVES) {
+        mu_warn("the main loop of this daemon moves again, after %" PRIu64 " ms", ms);
+    } else if (phase == MU_LOOP_LATE) {
+        mu_count(&loop->counts.loop_stood, 1);
+        mu_warn("the main loop of this daemon has not moved for %" PRIu64 " ms: this node decides "
+                "nothing until it does, and its heartbeats stop if it does not move soon",
+                ms);
+    } else {
+        mu_warn("the main loop of this daemon has not moved for %" PRIu64 " ms: its heartbeats "
+                "stop, so that the other nodes declare this one failed and go on without it; is "
+                "it stopped by a debugger, or blocked by a file system (eu-stack -p %d)?",
+                ms, (int)getpid());
+    }
+}
+
+static void step(struct mu_heartbeat_loop *loop, const struct mu_detect_event *event);
+
+static void hear_main(struct mu_heartbeat_loop *loop, uint64_t now)
+{
+    uint32_t answered = atomic_load(&loop->answered);
+    if (answered == loop->heard)
+        return;
+    uint64_t at_ns = atomic_load(&loop->answered_ns);
+    uint64_t took_ns = at_ns > loop->asked_ns ? at_ns - loop->asked_ns : 0;
+    if (took_ns > loop->counts.loop_ns_max)
+        mu_count_set(&loop->counts.loop_ns_max, took_ns);
+    loop->heard = answered;
+    step(loop, &(struct mu_detect_event){.type = MU_DETECT_LOOP, .now_ns = now});
+}
+
+/* ---- one step ---- */
 
 static void step(struct mu_heartbeat_loop *loop, const struct mu_detect_event *event)
 {
@@ -55,8 +109,12 @@ static void step(struct mu_heartbeat_loop *loop, const struct mu_detect_event *e
             tell(loop, event->now_ns, effect);
             break;
         case MU_DETECT_ASK_LAUNCHER:
+            break;
         case MU_DETECT_ASK_LOOP:
+            ask_main(loop, event->now_ns);
+            break;
         case MU_DETECT_STOOD:
+            say_stood(loop, effect->stood.phase, effect->stood.ns);
             break;
         }
     }
@@ -188,9 +246,11 @@ static void publish(struct mu_heartbeat_loop *loop)
 static bool wait_until(struct mu_heartbeat_loop *loop, uint64_t until_ns)
 {
     struct epoll_event events[2];
-    uint64_t now = now_ns();
+    uint64_t now = mu_heartbeat_now_ns();
     atomic_store(&loop->depends_on, mu_detect_depends_on(loop->detect)); /* mu_heartbeat_out() */
-    if (until_ns <= now || !mu_spsc_is_empty(&loop->orders))
+    atomic_store(&loop->waits_for_answer, mu_detect_loop_phase(loop->detect) != MU_LOOP_MOVES);
+    if (until_ns <= now || !mu_spsc_is_empty(&loop->orders) ||
+        atomic_load(&loop->answered) != loop->heard)
         return false;
     struct timespec left = {.tv_sec = (time_t)((until_ns - now) / SECOND_NS),
                             .tv_nsec = (long)((until_ns - now) % SECOND_NS)};
@@ -223,14 +283,15 @@ void *mu_heartbeat_loop_run(void *argument)
 
     uint64_t until_ns = 0;
     bool quiet = false;
-    struct mu_detect_event start = {.type = MU_DETECT_START, .now_ns = now_ns()};
+    struct mu_detect_event start = {.type = MU_DETECT_START, .now_ns = mu_heartbeat_now_ns()};
     step(loop, &start);
     while (!atomic_load_explicit(&loop->stopping, memory_order_relaxed)) {
-        uint64_t woke_ns = now_ns();
+        uint64_t woke_ns = mu_heartbeat_now_ns();
         bool on_time = quiet && woke_ns - until_ns < PROMPT_NS;
         uint64_t now = on_time ? until_ns : woke_ns;
         mu_count(&loop->counts.rounds, 1);
         loop->datagrams.now_ns = now;
+        hear_main(loop, now);
         take_orders(loop, now);
         take_harm(loop);
         if (!on_time)

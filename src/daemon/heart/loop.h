@@ -38,6 +38,10 @@ struct mu_heartbeat_loop {
     struct mu_spsc orders;
     struct mu_spsc news;
     struct mu_harm_order harm;
+    _Atomic uint32_t asked;            /* how often the main thread was asked for a sign (N14), */
+    _Atomic uint32_t answered;         /* up to which of these it has had its turn, */
+    _Atomic uint64_t answered_ns;      /* and when */
+    atomic_bool waits_for_answer;      /* it is to be woken up for the next one */
     _Atomic mu_slot depends_on;        /* mu_detect_depends_on(), before each sleep */
     atomic_bool stopping;              /* not an order: it must not find the queue full */
     struct mu_heartbeat_counts counts; /* written by mu_count() only */
@@ -47,10 +51,16 @@ struct mu_heartbeat_loop {
     struct mu_detect_update update;
     struct mu_datagrams datagrams;
     struct mu_backlog backlog;
-    bool has_news; /* in this round */
+    bool has_news;     /* in this round */
+    uint32_t heard;    /* of 'answered' */
+    uint64_t asked_ns; /* for the last time */
     void (*record)(void *context, const struct mu_detect_event *event);
     void *record_context;
 };
+
+/* CLOCK_BOOTTIME: a lease that was granted before the host was suspended is over when it wakes up.
+ */
+uint64_t mu_heartbeat_now_ns(void);
 
 /* The thread's function; 'argument' is the loop. */
 void *mu_heartbeat_loop_run(void *argument);

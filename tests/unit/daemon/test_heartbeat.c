@@ -24,7 +24,7 @@ static void test_stop_before_start(void **state)
     struct mu_heartbeat_news news;
     assert_int_equal(counts.rounds, 0);
     assert_int_equal(mu_heartbeat_cpu_ns(world->node[0]), 0);
-    assert_int_equal(mu_heartbeat_lease_until_ns(world->node[0]), 0);
+    assert_int_equal(mu_heartbeat_lease_ns(world->node[0]), 0);
     assert_false(mu_heartbeat_next(world->node[0], &news));
     close_world(world);
 }

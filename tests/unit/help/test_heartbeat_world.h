@@ -177,7 +177,7 @@ static inline struct mu_heartbeat_counts counts_of(const struct world *world, mu
 
 static inline bool holds_lease(const struct world *world, mu_slot slot)
 {
-    return mu_heartbeat_lease_until_ns(world->node[slot]) > test_now_ns();
+    return mu_heartbeat_lease_ns(world->node[slot]) > 0;
 }
 
 #define AWAIT_COUNTS(world, slot, condition)                                                       \
