@@ -11,8 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* ---- processes that only compute ---- */
 
 /* It keeps no descriptor, so that daemons notice the end of the bench. */
@@ -88,23 +86,9 @@ static void on_idle(void *owner)
 static bool start(struct launch *launch)
 {
     static const char *const argv[] = {"true", NULL};
-    char text[MACHINE_TEXT_MAX];
-    struct machine *machine = launch->ring->machine;
-    const struct job_program program = {
-        .count = machine_nodes(machine) * LAUNCH_PER_NODE, .directory = "/", .argv = argv};
-    const struct job_config config = {
-        .machine = machine,
-        .program_count = 1,
-        .programs = &program,
-        .envp = (const char *const *)environ,
-        .binding = MU_LAUNCH_PART,
-        .one_host = true,
-        .hooks = {.owner = launch, .ended = on_ended, .idle = on_idle},
-    };
+    const struct job_hooks hooks = {.owner = launch, .ended = on_ended, .idle = on_idle};
     launch->is_idle = false;
-    launch->job = job_start(&config, text);
-    if (launch->job == NULL)
-        fprintf(stderr, "%s: %s\n", launch->ring->config.command, text);
+    launch->job = rig_start_job(launch->ring, LAUNCH_PER_NODE, argv, MU_LAUNCH_PART, &hooks);
     return launch->job != NULL;
 }
 

@@ -1,6 +1,5 @@
 #include "rig/rig.h"
 
-#include "rig/page.h"
 #include "launch/operator.h"
 #include "launch/signals.h"
 #include "launch/sweep.h"
@@ -10,6 +9,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+extern char **environ;
 
 enum { HEARD_WAIT_MS = 30000, HEARD_STEP_MS = 10, SWEEP_MS = 10000 };
 
@@ -38,9 +40,10 @@ static void on_failed(void *owner, const char *text)
 static void on_lost(void *owner, mu_slot node, const char *text)
 {
     struct rig *rig = owner;
+    rig->lost++;
     if (rig->config.lost != NULL)
         rig->config.lost(rig->config.owner, node, text);
-    else
+    else if (!rig->config.may_lose)
         rig_broke(rig, node, text);
 }
 
@@ -53,7 +56,8 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     struct rig *rig = handle->data;
     rig->signal = number;
-    machine_end(rig->machine, 0); /* who waits for it to be ready waits no longer */
+    if (rig->machine != NULL)
+        machine_end(rig->machine, 0); /* who waits for it to be ready waits no longer */
     uv_stop(handle->loop);
 }
 
@@ -151,10 +155,27 @@ bool rig_wait_heard(struct rig *rig)
 
 /* ---- beginning and end ---- */
 
-bool rig_open(struct rig *rig, const struct rig_config *config)
+static bool open_machine(struct rig *rig)
 {
     char text[MACHINE_TEXT_MAX];
-    *rig = (struct rig){.config = *config};
+    const struct machine_config machine = {
+        .loop = &rig->loop,
+        .nodes = rig->config.nodes,
+        .period_ns = rig->config.period_ns,
+        .timeout_ns = rig->config.timeout_ns,
+        .fanout = rig->config.fanout,
+        .is_mute = rig->config.is_mute,
+        .hooks = {.owner = rig, .failed = on_failed, .lost = on_lost},
+    };
+    rig->machine = machine_open(&machine, text);
+    if (rig->machine == NULL)
+        fprintf(stderr, "%s: %s\n", rig->config.command, text);
+    return rig->machine != NULL && machine_wait_ready(rig->machine);
+}
+
+bool rig_open(struct rig *rig, const struct rig_config *config)
+{
+    *rig = (struct rig){.config = *config, .door = -1};
     signal(SIGPIPE, SIG_IGN); /* a daemon may be gone when we still talk to it */
     run_sweep_prepare();
     rig->has_loop = uv_loop_init(&rig->loop) == 0;
@@ -163,45 +184,48 @@ bool rig_open(struct rig *rig, const struct rig_config *config)
         return false;
     }
     uv_timer_init(&rig->loop, &rig->tick);
-    struct machine_config machine = {
-        .loop = &rig->loop,
-        .nodes = config->nodes,
-        .period_ns = config->period_ns,
-        .timeout_ns = config->timeout_ns,
-        .fanout = config->fanout,
-        .is_mute = config->is_mute,
-        .hooks = {.owner = rig, .failed = on_failed, .lost = on_lost},
-    };
-    rig->machine = machine_open(&machine, text);
-    if (rig->machine == NULL) {
-        fprintf(stderr, "%s: %s\n", config->command, text);
-        return false;
-    }
     take_signals(rig);
-    return machine_wait_ready(rig->machine);
+    return config->nodes == 0 || open_machine(rig);
+}
+
+static void close_machine(struct rig *rig)
+{
+    job_free(rig->job);
+    /* Before their lifelines end: they need not say goodbye to each other. */
+    for (mu_slot node = 0; node < rig->config.nodes; node++)
+        machine_kill(rig->machine, node);
+    machine_end(rig->machine, 0);
+    machine_wait_gone(rig->machine);
+    machine_free(rig->machine);
+    rig->job = NULL;
+    rig->machine = NULL;
+}
+
+static void close_loop(struct rig *rig)
+{
+    if (rig->door >= 0) {
+        uv_close((uv_handle_t *)&rig->knock, NULL);
+        close(rig->door);
+    }
+    for (int i = 0; i < RIG_SIGNALS; i++)
+        uv_close((uv_handle_t *)&rig->signals[i], NULL);
+    uv_close((uv_handle_t *)&rig->tick, NULL);
+    uv_run(&rig->loop, UV_RUN_DEFAULT);
+    int closed = uv_loop_close(&rig->loop);
+    assert(closed == 0);
+    (void)closed;
+    rig->has_loop = false;
 }
 
 void rig_close(struct rig *rig)
 {
-    if (rig->machine != NULL) {
-        /* Before their lifelines end: they need not say goodbye to each other. */
-        for (mu_slot node = 0; node < rig->config.nodes; node++)
-            machine_kill(rig->machine, node);
-        machine_end(rig->machine, 0);
-        machine_wait_gone(rig->machine);
-        machine_free(rig->machine);
-        for (int i = 0; i < RIG_SIGNALS; i++)
-            uv_close((uv_handle_t *)&rig->signals[i], NULL);
-    }
-    if (rig->has_loop) {
-        uv_close((uv_handle_t *)&rig->tick, NULL);
-        uv_run(&rig->loop, UV_RUN_DEFAULT);
-        int closed = uv_loop_close(&rig->loop);
-        assert(closed == 0);
-        (void)closed;
-    }
-    rig->machine = NULL;
-    rig->has_loop = false;
+    if (rig->page != NULL)
+        rig->page->is_over = true;
+    if (rig->machine != NULL)
+        close_machine(rig);
+    if (rig->has_loop)
+        close_loop(rig);
+    rig->page = NULL;
     run_sweep(SWEEP_MS);
 }
 
@@ -218,4 +242,25 @@ bool rig_pass_ms(struct rig *rig, uint32_t ms)
     uv_timer_start(&rig->tick, on_tick, ms, 0);
     uv_run(&rig->loop, UV_RUN_DEFAULT);
     return !rig->is_broken && rig->signal == 0;
+}
+
+struct job *rig_start_job(struct rig *rig, uint32_t procs, const char *const *argv, uint8_t binding,
+                          const struct job_hooks *hooks)
+{
+    char text[MACHINE_TEXT_MAX];
+    const struct job_program program = {
+        .count = rig->config.nodes * procs, .directory = "/", .argv = argv};
+    const struct job_config config = {
+        .machine = rig->machine,
+        .program_count = 1,
+        .programs = &program,
+        .envp = (const char *const *)environ,
+        .binding = binding,
+        .one_host = true,
+        .hooks = *hooks,
+    };
+    struct job *job = job_start(&config, text);
+    if (job == NULL)
+        fprintf(stderr, "%s: %s\n", rig->config.command, text);
+    return job;
 }

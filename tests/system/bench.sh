@@ -51,19 +51,19 @@ mkdir bin
 cp "$MUSTER" bin/muster
 timeout 100 bin/muster bench procfail --nodes 2 --procs 2 --reps 1 >out 2>err
 code=$?
-[ "$code" -eq 1 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "$PWD/.*/muster-bench-client cannot be started" err ||
+[ "$code" -eq 1 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "$PWD/.*/muster-rig-client cannot be started" err ||
     complain "exit $code, or not one line that says which client is missing"
-client=${MUSTER%/bin/muster}$(sed -n "s:.*$PWD\(/.*/muster-bench-client\) .*:\1:p" err)
+client=${MUSTER%/bin/muster}$(sed -n "s:.*$PWD\(/.*/muster-rig-client\) .*:\1:p" err)
 timeout 100 "$client" >out 2>err
 code=$?
-[ "$code" -eq 1 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "BENCH" err ||
+[ "$code" -eq 1 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "ROLE" err ||
     complain "exit $code, or not one line: $client without arguments"
 
 if [ "$MUSTER_SANITIZED" = 0 ]; then # under a prefix of its own, it finds the one there
     DESTDIR=$PWD/root cmake --install "${MUSTER%/bin/muster}" --prefix /opt/somewhere >out 2>err || complain "install"
     timeout 100 root/opt/somewhere/bin/muster bench floor --nodes 2 --procs 1 --reps 1 >out 2>err ||
         complain "as it is installed, floor: exit $?"
-    find root -name muster-bench-client -delete
+    find root -name muster-rig-client -delete
     ! timeout 100 root/opt/somewhere/bin/muster bench floor --nodes 2 --procs 1 --reps 1 >out 2>err ||
         complain "as it is installed, it starts a client from somewhere else"
 fi
@@ -179,7 +179,7 @@ born() {
 # family: relays, daemons and clients of the bench, each as PID:BORN
 family() {
     local pid
-    for pid in $(cat "/proc/$bench/task/$bench/children") $(pgrep -f -- "/muster-bench-client $bench$"); do
+    for pid in $(cat "/proc/$bench/task/$bench/children") $(pgrep -f -- "/muster-rig-client read $bench$"); do
         echo "$pid:$(born "$pid")"
     done
 }

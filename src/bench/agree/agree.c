@@ -2,7 +2,6 @@
  * dies in place of contributing. */
 #include "command/args.h"
 #include "bench/agree/rig.h"
-#include "rig/page.h"
 #include "rig/stats.h"
 #include "command/commands.h"
 #include "command/output.h"
@@ -46,52 +45,53 @@ static void add(struct row *row, uint64_t ns)
 
 /* ---- what is measured ---- */
 
-static bool survives(const struct agree_page *page, uint32_t rank)
+static bool survives(const struct rig_page *page, uint32_t rank)
 {
-    switch (page->kill) {
-    case AGREE_KILL_NOBODY:
+    uint32_t victim = page->agree.victim;
+    switch (page->agree.kill) {
+    case RIG_KILL_NOBODY:
         return true;
-    case AGREE_KILL_PROCESS:
-        return rank != page->victim;
-    case AGREE_KILL_NODE:
-        return rank / page->procs != page->victim / page->procs;
+    case RIG_KILL_PROCESS:
+        return rank != victim;
+    case RIG_KILL_NODE:
+        return rank / page->procs != victim / page->procs;
     }
     abort();
 }
 
-static bool all_done(const struct agree_page *page)
+static bool all_done(const struct rig_page *page)
 {
     for (uint32_t rank = 0; rank < page->size; rank++)
-        if (survives(page, rank) && page->slots[rank].logged < page->count)
+        if (survives(page, rank) && page->slots[rank].logged < page->agree.count)
             return false;
     return true;
 }
 
 static void take(struct bench_agree *b)
 {
-    struct agree_page *page = b->rig.page;
+    struct rig_page *page = b->rig.page;
+    const struct rig_agree *what = &page->agree;
     for (uint32_t rank = 0; rank < page->size; rank++) {
         if (!survives(page, rank))
             continue;
-        _Atomic uint64_t *log = agree_page_log(page, rank);
+        _Atomic uint64_t *log = rig_page_log(page, rank);
         b->wrong += page->slots[rank].wrong;
-        for (uint32_t i = page->warm; i < page->count; i++)
-            if (page->kill == AGREE_KILL_NOBODY)
+        for (uint32_t i = what->warm; i < what->count; i++)
+            if (what->kill == RIG_KILL_NOBODY)
                 add(&b->agree, log[i]);
             else
-                add(i == page->warm       ? &b->failing
-                    : i == page->warm + 1 ? &b->stabilizing
+                add(i == what->warm       ? &b->failing
+                    : i == what->warm + 1 ? &b->stabilizing
                                           : &b->after,
                     log[i]);
     }
 }
 
 /* One job, on daemons of its own.  False: it has said why, or a signal came. */
-static bool measure_one(struct bench_agree *b)
+static bool measure_one(struct bench_agree *b, const struct rig_agree *what)
 {
-    struct agree_page *page = b->rig.page;
-    bool good = agree_rig_begin(&b->rig);
-    page->go = true;
+    const struct rig_page *page = b->rig.page;
+    bool good = agree_rig_begin(&b->rig, what);
     uint64_t end_ns = bench_now_ns() + WAIT_MS * UINT64_C(1000000);
     while (good && !all_done(page) && bench_now_ns() < end_ns)
         good = agree_rig_pass_ms(&b->rig, 20);
@@ -107,32 +107,29 @@ static bool measure_one(struct bench_agree *b)
 
 /* The first process of the root's node, of its first child, of the last leaf; or all of that child,
  * with its daemon. */
-static void choose_victim(struct bench_agree *b)
+static void choose_victim(const struct bench_agree *b, struct rig_agree *what)
 {
-    struct agree_page *page = b->rig.page;
-    page->kill = AGREE_KILL_PROCESS;
-    page->victim = b->rig.procs;
+    what->kill = RIG_KILL_PROCESS;
+    what->victim = b->rig.procs;
     if (strcmp(b->kill, "root") == 0)
-        page->victim = 0;
+        what->victim = 0;
     else if (strcmp(b->kill, "leaf") == 0)
-        page->victim = (b->rig.nodes - 1) * b->rig.procs;
+        what->victim = (b->rig.nodes - 1) * b->rig.procs;
     else if (strcmp(b->kill, "node") == 0)
-        page->kill = AGREE_KILL_NODE;
+        what->kill = RIG_KILL_NODE;
 }
 
 static bool measure(struct bench_agree *b)
 {
-    struct agree_page *page = b->rig.page;
-    page->warm = WARM;
-    page->count = WARM + b->reps;
+    struct rig_agree what = {.warm = WARM, .count = WARM + b->reps};
     if (strcmp(b->kill, "no") == 0)
-        return measure_one(b);
-    page->count = WARM + 2 + AFTER;
-    choose_victim(b);
+        return measure_one(b, &what);
+    what.count = WARM + 2 + AFTER;
+    choose_victim(b, &what);
     bool good = true;
     for (uint32_t rep = 0; good && rep < b->reps; rep++) {
         output_progress("%u of %u", rep + 1, b->reps);
-        good = measure_one(b);
+        good = measure_one(b, &what);
     }
     output_progress_end();
     return good;
@@ -236,5 +233,5 @@ int cmd_bench_agree(int argc, char **argv)
     free(b.failing.us);
     free(b.stabilizing.us);
     free(b.after.us);
-    return rig_end(&b.rig.ring, good && b.wrong == 0 ? 0 : 1);
+    return rig_end(&b.rig.rig, good && b.wrong == 0 ? 0 : 1);
 }

@@ -2,7 +2,6 @@
  * killed at random until one process is left; then a fresh job. */
 #include "command/args.h"
 #include "bench/agree/rig.h"
-#include "rig/page.h"
 #include "command/commands.h"
 #include "command/output.h"
 #include "sim/base/random.h"
@@ -66,10 +65,10 @@ static void kill_one(struct stress *s)
         return;
     }
     if (s->stops) {
-        kill(machine_daemon(s->rig.ring.machine, node), SIGSTOP);
+        kill(machine_daemon(s->rig.rig.machine, node), SIGSTOP);
         s->resume_ns[node] = bench_now_ns() + STOP_MS * UINT64_C(1000000);
     } else {
-        machine_kill(s->rig.ring.machine, node);
+        machine_kill(s->rig.rig.machine, node);
     }
     s->node_killed[node] = true;
     for (uint32_t i = 0; i < s->rig.procs; i++)
@@ -82,7 +81,7 @@ static void resume(struct stress *s)
     for (mu_slot node = 0; node < s->rig.nodes; node++)
         if (s->resume_ns[node] != 0 && bench_now_ns() >= s->resume_ns[node]) {
             s->resume_ns[node] = 0;
-            kill(machine_daemon(s->rig.ring.machine, node), SIGCONT);
+            kill(machine_daemon(s->rig.rig.machine, node), SIGCONT);
         }
 }
 
@@ -119,11 +118,11 @@ static bool expect_progress(struct stress *s)
  * process that was killed, which it may have been told alone. */
 static void compare(struct stress *s, uint32_t witness)
 {
-    struct agree_page *page = s->rig.page;
-    _Atomic uint64_t *theirs = agree_page_log(page, witness);
+    struct rig_page *page = s->rig.page;
+    _Atomic uint64_t *theirs = rig_page_log(page, witness);
     uint64_t until = page->slots[witness].logged;
     for (uint32_t rank = 0; rank < page->size; rank++) {
-        _Atomic uint64_t *log = agree_page_log(page, rank);
+        _Atomic uint64_t *log = rig_page_log(page, rank);
         uint64_t logged = page->slots[rank].logged;
         uint64_t newest = logged > until ? logged : until;
         uint64_t end = s->killed[rank] && logged > 0 ? logged - 1 : logged;
@@ -149,7 +148,7 @@ static void look_at_memory(struct stress *s)
         char name[64];
         unsigned long pages = 0;
         snprintf(name, sizeof name, "/proc/%d/statm",
-                 (int)machine_daemon(s->rig.ring.machine, node));
+                 (int)machine_daemon(s->rig.rig.machine, node));
         FILE *file = s->node_killed[node] ? NULL : fopen(name, "r");
         if (file != NULL && fscanf(file, "%*s %lu", &pages) == 1 && pages * 4 > largest)
             largest = pages * 4;
@@ -164,14 +163,14 @@ static void look_at_memory(struct stress *s)
 /* False: it has said why, or a signal came. */
 static bool run_job(struct stress *s)
 {
-    struct agree_page *page = s->rig.page;
+    struct rig_page *page = s->rig.page;
     memset(s->killed, 0, page->size * sizeof *s->killed);
     memset(s->node_killed, 0, s->rig.nodes * sizeof *s->node_killed);
     memset(s->resume_ns, 0, s->rig.nodes * sizeof *s->resume_ns);
     s->living = page->size;
     s->jobs++;
-    bool good = agree_rig_begin(&s->rig);
-    page->go = true;
+    const struct rig_agree for_ever = {.count = 0};
+    bool good = agree_rig_begin(&s->rig, &for_ever);
     while (good && s->living > 1 && bench_now_ns() < s->end_ns) {
         good = agree_rig_pass_ms(&s->rig, 1 + (uint32_t)sim_random_below(&s->random, PAUSE_MS));
         resume(s);
@@ -269,5 +268,5 @@ int cmd_bench_agree_stress(int argc, char **argv)
     free(s.killed);
     free(s.node_killed);
     free(s.resume_ns);
-    return rig_end(&s.rig.ring, good && s.violations == 0 ? 0 : 1);
+    return rig_end(&s.rig.rig, good && s.violations == 0 ? 0 : 1);
 }

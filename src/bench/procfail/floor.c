@@ -1,6 +1,7 @@
 /* 'muster bench floor': the floor of 'muster bench procfail' alone, without a daemon of muster. */
 #include "command/args.h"
 #include "bench/procfail/rig.h"
+#include "rig/libexec.h"
 #include "rig/stats.h"
 #include "command/commands.h"
 #include "command/output.h"
@@ -11,19 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-static bool pass_ms(void *owner)
-{
-    (void)owner;
-    const struct timespec millisecond = {.tv_nsec = 1000000};
-    nanosleep(&millisecond, NULL);
-    return true;
-}
-
-static _Noreturn void be_client(const struct bench_rig *rig, uint32_t rank, pid_t bench)
+static _Noreturn void be_client(const struct bench_rig *rig, const char *program, uint32_t rank,
+                                pid_t bench)
 {
     char pid[16], rank_text[16], node[16];
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != bench)
@@ -31,18 +23,24 @@ static _Noreturn void be_client(const struct bench_rig *rig, uint32_t rank, pid_
     snprintf(pid, sizeof pid, "%d", (int)bench);
     snprintf(rank_text, sizeof rank_text, "%u", rank);
     snprintf(node, sizeof node, "%u", rank / rig->procs);
-    execl(rig->client, rig->client, pid, rank_text, node, (char *)NULL);
+    execl(program, program, "read", pid, rank_text, node, (char *)NULL);
     _exit(1);
 }
 
 /* They end when the relays do. */
-static bool start_clients(const struct bench_rig *rig)
+static bool start_clients(struct bench_rig *rig, enum bench_kind kind)
 {
+    char program[PATH_MAX];
     pid_t bench = getpid();
+    libexec_find(RIG_CLIENT, program); /* was there */
+    rig->page->order[0] = kind;
+    rig->page->order_count = 1;
+    if (!rig_open_door(&rig->rig, rig->page))
+        return false;
     for (uint32_t rank = 0; rank < bench_rig_size(rig); rank++) {
         pid_t pid = fork();
         if (pid == 0)
-            be_client(rig, rank, bench);
+            be_client(rig, program, rank, bench);
         if (pid < 0) {
             fprintf(stderr, "muster bench floor: client %u: %s\n", rank, strerror(errno));
             return false;
@@ -121,24 +119,19 @@ int cmd_bench_floor(int argc, char **argv)
     const enum bench_kind kind = realtime ? BENCH_BARE_REALTIME : BENCH_BARE;
     rig.nodes = (uint32_t)nodes;
     rig.procs = (uint32_t)procs;
-    rig.pass_ms = pass_ms;
     double *last_ms = calloc(reps, sizeof *last_ms);
     if (last_ms == NULL)
         fprintf(stderr, "muster bench floor: no memory for %llu figures\n",
                 (unsigned long long)reps);
-    if (last_ms == NULL || !bench_rig_make(&rig))
-        return 1;
-    bench_page_reset(rig.page, 0, &kind, 1);
     struct sim_random random;
     sim_random_init(&random, seed);
     int64_t missed = -1;
-    if (start_clients(&rig) && bench_rig_ready(&rig))
+    if (last_ms != NULL && bench_rig_make(&rig, false) && start_clients(&rig, kind) &&
+        bench_rig_ready(&rig))
         missed = measure(&rig, kind, &random, last_ms, reps);
     if (missed >= 0)
         print(&rig, kind, reps, missed, last_ms, json);
     bench_rig_free(&rig);
-    while (wait(NULL) > 0) /* the clients */
-        ;
     free(last_ms);
-    return missed == 0 ? 0 : 1;
+    return rig_end(&rig.rig, missed == 0 ? 0 : 1);
 }

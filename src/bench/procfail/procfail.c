@@ -1,6 +1,5 @@
 /* 'muster bench procfail': from the SIGKILL of one process until the last survivor has read it. */
 #include "command/args.h"
-#include "bench/procfail/machine.h"
 #include "bench/procfail/rig.h"
 #include "bench/procfail/stages.h"
 #include "rig/stats.h"
@@ -18,7 +17,6 @@ struct rows {
 
 struct procfail {
     struct bench_rig rig;
-    struct bench_machine machine;
     struct sim_random random;
     uint64_t seed;
     size_t reps;
@@ -89,26 +87,26 @@ static uint32_t draw_order(struct procfail *p, enum bench_kind order[BENCH_KINDS
 
 static void keep(struct procfail *p, size_t rep, const struct bench_sample samples[BENCH_KINDS])
 {
-    const struct bench_machine *machine = &p->machine;
-    uint64_t killed_ns = samples[BENCH_DEATH].from_ns, last_ns = machine->seen_ns;
+    const struct bench_rig *rig = &p->rig;
+    uint64_t killed_ns = samples[BENCH_DEATH].from_ns, last_ns = rig->seen_ns;
     uint64_t from_ns[BENCH_KINDS];
-    for (uint32_t i = 0; i < p->rig.nodes; i++)
-        if (machine->told[i].ns > last_ns)
-            last_ns = machine->told[i].ns;
-    p->rows.detect[rep] = ((double)machine->seen_ns - (double)killed_ns) / 1e6;
+    for (uint32_t i = 0; i < rig->nodes; i++)
+        if (rig->told[i].ns > last_ns)
+            last_ns = rig->told[i].ns;
+    p->rows.detect[rep] = ((double)rig->seen_ns - (double)killed_ns) / 1e6;
     p->rows.daemons[rep] = ((double)last_ns - (double)killed_ns) / 1e6;
     for (int kind = 0; kind < BENCH_KINDS; kind++) {
         p->rows.last[kind][rep] = samples[kind].last_ms;
         p->missed += samples[kind].missed;
         from_ns[kind] = samples[kind].from_ns;
     }
-    bench_stages_add(&p->stages, machine, p->rig.page, from_ns);
+    bench_stages_add(&p->stages, rig, from_ns);
 }
 
 static void weigh_daemons(struct procfail *p)
 {
     for (uint32_t i = 0; i < p->rig.nodes; i++)
-        p->pss_kib[i] = bench_pss_kib(machine_daemon(p->machine.machine, i));
+        p->pss_kib[i] = bench_pss_kib(machine_daemon(p->rig.rig.machine, i));
 }
 
 /* In seconds of CLOCK_MONOTONIC, as perf has them with --clockid: to cut a profile out. */
@@ -124,12 +122,12 @@ static bool measure_in_order(struct procfail *p, struct bench_sample samples[BEN
 {
     static const char *const names[BENCH_KINDS] = {
         [BENCH_DEATH] = "death", [BENCH_BARE] = "bare", [BENCH_BARE_REALTIME] = "bare-realtime"};
-    const struct bench_page *page = p->rig.page;
+    const struct rig_page *page = p->rig.page;
     for (uint32_t i = 0; i < page->order_count; i++) {
         enum bench_kind kind = page->order[i];
         if (!bench_rig_measure(&p->rig, kind, &samples[kind]))
             return false;
-        if (kind == BENCH_DEATH && !bench_machine_reported(&p->machine))
+        if (kind == BENCH_DEATH && !bench_rig_reported(&p->rig))
             return false;
         tell_each(p, names[kind], &samples[kind]);
     }
@@ -143,14 +141,13 @@ static bool measure_once(struct procfail *p, size_t rep)
     struct bench_sample samples[BENCH_KINDS] = {0};
     enum bench_kind order[BENCH_KINDS] = {0};
     uint32_t order_count = draw_order(p, order), victim = draw_victim(p, rep);
-    bench_page_reset(p->rig.page, victim, order, order_count);
-    if (!bench_machine_start(&p->machine, p->rig.client, p->rig.procs, victim, p->with_parts) ||
+    if (!bench_rig_start(&p->rig, victim, order, order_count, p->with_parts) ||
         !bench_rig_ready(&p->rig) || !measure_in_order(p, samples))
         return false;
     keep(p, rep, samples);
     if (rep + 1 == p->reps)
         weigh_daemons(p);
-    if (!bench_machine_stop(&p->machine))
+    if (!rig_stop_clients(&p->rig.rig))
         return false;
     /* Last, because the end of the job must be no news to anybody either. */
     for (uint32_t i = 0; i < p->rig.page->size; i++)
@@ -302,18 +299,13 @@ int cmd_bench_procfail(int argc, char **argv)
     static struct procfail p;
     p.rig.nodes = (uint32_t)nodes;
     p.rig.procs = (uint32_t)procs;
-    p.rig.pass_ms = bench_machine_pass_ms;
-    p.rig.owner = &p.machine;
     p.with_parts = parts;
     p.seed = seed;
     p.reps = reps;
     p.with_stages = stages;
     p.with_each = each;
     sim_random_init(&p.random, seed);
-    /* Relays first: what is forked later would hold the daemons' lifelines open. */
-    if (!make(&p) || !bench_rig_make(&p.rig))
-        return 1;
-    bool is_ok = bench_machine_open(&p.machine, p.rig.nodes) && measure(&p);
+    bool is_ok = make(&p) && bench_rig_make(&p.rig, true) && measure(&p);
     if (is_ok) {
         struct result result = result_of(&p);
         if (json)
@@ -321,8 +313,7 @@ int cmd_bench_procfail(int argc, char **argv)
         else
             print_words(&p, &result);
     }
-    bench_machine_close(&p.machine);
     bench_rig_free(&p.rig);
     unmake(&p);
-    return is_ok && p.missed == 0 && p.wrong == 0 ? 0 : 1;
+    return rig_end(&p.rig.rig, is_ok && p.missed == 0 && p.wrong == 0 ? 0 : 1);
 }

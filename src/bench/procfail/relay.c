@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "bench/procfail/relay.h"
 
-#include "bench/procfail/door.h"
+#include "rig/door.h"
 #include "bench/procfail/relay_loop.h"
 #include "host/cores.h"
 
@@ -21,17 +21,6 @@ enum { START_WAIT_MS = 10000 };
 
 /* ---- addresses ---- */
 
-static int listen_to_clients(uint32_t node)
-{
-    struct sockaddr_un address;
-    socklen_t length = bench_door_address(&address, (uint32_t)getpid(), node);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, length) == 0 &&
-        listen(fd, BENCH_CLIENTS_MAX) == 0)
-        return fd;
-    return -1; /* what is open goes with the bench, which gives up */
-}
-
 static int listen_to_relays(uint16_t *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -50,7 +39,6 @@ static int listen_to_relays(uint16_t *port)
 /* What the bench makes before it forks; a relay takes its own of it. */
 struct plan {
     uint32_t nodes;
-    int page_fd;
     uint16_t ports[BENCH_RELAYS_MAX];
     int trunks[BENCH_RELAYS_MAX];    /* listen to relays */
     int listeners[BENCH_RELAYS_MAX]; /* listen to clients */
@@ -61,7 +49,7 @@ static int lay(struct plan *plan)
 {
     for (uint32_t i = 0; i < plan->nodes; i++) {
         plan->trunks[i] = listen_to_relays(&plan->ports[i]);
-        plan->listeners[i] = listen_to_clients(i);
+        plan->listeners[i] = rig_door_open(i);
         if (plan->trunks[i] < 0 || plan->listeners[i] < 0 ||
             socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, plan->posts[i]) != 0)
             return -1;
@@ -119,8 +107,7 @@ static _Noreturn void be_relay(const struct plan *plan, mu_slot self, pid_t benc
             close(plan->listeners[i]);
         }
     }
-    struct bench_relay relay = {
-        .post = plan->posts[self][1], .listener = plan->listeners[self], .page_fd = plan->page_fd};
+    struct bench_relay relay = {.post = plan->posts[self][1], .listener = plan->listeners[self]};
     connect_neighbours(plan, self, &relay);
     close(plan->trunks[self]);
     if (send(relay.post, "r", 1, MSG_NOSIGNAL) != 1)
@@ -156,13 +143,12 @@ static int fork_all(const struct plan *plan, struct bench_relays *relays)
     return 0;
 }
 
-int bench_relays_start(struct bench_relays *relays, uint32_t nodes, int page_fd)
+int bench_relays_start(struct bench_relays *relays, uint32_t nodes)
 {
     static struct plan plan; /* too large for a stack, and only used while starting */
     assert(nodes >= 1 && nodes <= BENCH_RELAYS_MAX);
-    relays->nodes = plan.nodes = nodes;
-    relays->sequence = 0;
-    plan.page_fd = page_fd;
+    *relays = (struct bench_relays){0};
+    plan.nodes = nodes;
     if (lay(&plan) != 0 || fork_all(&plan, relays) != 0)
         return -1;
     for (uint32_t i = 0; i < nodes; i++) {
@@ -173,6 +159,7 @@ int bench_relays_start(struct bench_relays *relays, uint32_t nodes, int page_fd)
     for (uint32_t i = 0; i < nodes; i++)
         if (await_ready(relays->posts[i]) != 0)
             return -1;
+    relays->nodes = nodes;
     return 0;
 }
 

@@ -8,12 +8,13 @@
 #ifndef MU_BENCH_PROCFAIL_RELAY_H
 #define MU_BENCH_PROCFAIL_RELAY_H
 
+#include "rig/page.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 enum {
-    BENCH_MESSAGE_BYTES = 64,
     BENCH_RELAYS_MAX = 1024,
     BENCH_CLIENTS_MAX = 512, /* of one relay */
 };
@@ -34,10 +35,9 @@ struct bench_relays {
     int posts[BENCH_RELAYS_MAX]; /* one socket to each relay */
 };
 
-/* Starts them as ordinary processes, connected to each other, and gives them the page for their
- * clients.  They die with the calling thread.  Returns 0; or -1 with errno: then all that is left
- * to do is to exit. */
-int bench_relays_start(struct bench_relays *relays, uint32_t nodes, int page_fd);
+/* Starts them as ordinary processes, connected to each other.  They die with the calling thread.
+ * Returns 0; or -1 with errno: then some may be left, and end with this process. */
+int bench_relays_start(struct bench_relays *relays, uint32_t nodes);
 
 /* Ends and reaps them. */
 void bench_relays_stop(struct bench_relays *relays);

@@ -1,5 +1,6 @@
-#define _GNU_SOURCE
 #include "bench/procfail/relay_loop.h"
+
+#include "rig/door.h"
 
 #include <string.h>
 #include <sys/epoll.h>
@@ -77,37 +78,15 @@ static void on_post(struct state *s)
 
 static void on_listener(struct state *s)
 {
-    int fd = accept4(s->relay->listener, NULL, NULL, SOCK_CLOEXEC);
-    struct ucred who = {0};
-    socklen_t length = sizeof who;
+    int fd = rig_door_accept(s->relay->listener);
     if (fd < 0)
         return;
-    /* The page is for our own clients: the name of the socket is there for everybody to see. */
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 || who.uid != geteuid() ||
-        s->client_count == BENCH_CLIENTS_MAX) {
+    if (s->client_count == BENCH_CLIENTS_MAX) {
         close(fd);
         return;
     }
     s->clients[s->client_count++] = (struct client){.fd = fd, .rank = BENCH_RANK_NONE};
     watch(s, fd, SOURCE_CLIENT, (uint32_t)fd);
-}
-
-static void give_page(int fd, int page_fd)
-{
-    char word = 'p';
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
-                            .cmsg_level = SOL_SOCKET,
-                            .cmsg_type = SCM_RIGHTS}};
-    memcpy(CMSG_DATA(&control.header), &page_fd, sizeof page_fd);
-    struct iovec part = {.iov_base = &word, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof control.bytes};
-    sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
 /* A client says its rank once, and then nothing until it ends. */
@@ -118,7 +97,7 @@ static void on_client(struct state *s, int fd)
         at++;
     if (recv(fd, &rank, sizeof rank, 0) == sizeof rank) {
         s->clients[at].rank = rank;
-        give_page(fd, s->relay->page_fd);
+        send(fd, "r", 1, MSG_NOSIGNAL); /* from now on it is told */
         return;
     }
     close(fd);

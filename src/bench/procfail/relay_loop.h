@@ -8,7 +8,6 @@
 struct bench_relay {
     int post;     /* the bench: messages come in here */
     int listener; /* clients connect here */
-    int page_fd;  /* and are given this */
     uint32_t neighbour_count;
     int neighbours[MU_GRAPH_EDGES_MAX];
 };

@@ -1,23 +1,43 @@
 #include "bench/procfail/rig.h"
 
-#include "rig/libexec.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static bool start_relays(struct bench_rig *rig)
+enum { REPORT_WAIT_MS = 2000 };
+
+#define SILENCE_NS UINT64_C(10000000000)
+
+static const char command[] = "muster bench";
+
+/* ---- hooks ---- */
+
+static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evidence)
 {
-    int page_fd = bench_page_make(bench_rig_size(rig), &rig->page);
-    bool is_ok = page_fd >= 0 && bench_relays_start(&rig->relays, rig->nodes, page_fd) == 0;
-    if (!is_ok)
-        fprintf(stderr, "muster bench: %u relays: %s\n", rig->nodes, strerror(errno));
-    if (page_fd >= 0)
-        close(page_fd);
-    return is_ok;
+    struct bench_rig *rig = owner;
+    char text[MU_EVIDENCE_TEXT_MAX];
+    if (rank == rig->page->victim && rig->seen_ns == 0) {
+        rig->seen_ns = evidence->seen_ns;
+    } else if (!job_stopped(rig->rig.job) && !rig->rig.is_broken) {
+        fprintf(stderr, "%s: nobody killed process %u: %s\n", command, rank,
+                mu_evidence_text(evidence, text, sizeof text));
+        rig->rig.is_broken = true;
+    }
 }
+
+static void on_told(void *owner, const struct job_told *told)
+{
+    struct bench_rig *rig = owner;
+    if (told->is_node || told->rank != rig->page->victim)
+        return; /* clients count what should not have been */
+    struct bench_told *by = &rig->told[told->by];
+    by->ns = told->evidence->seen_ns + told->age_ns;
+    by->hops = told->hops;
+}
+
+/* ---- beginning and end ---- */
 
 /* Relays that sleep go on sleeping: what changes is how they will wake up. */
 static bool prepare(struct bench_rig *rig, enum bench_kind kind)
@@ -25,30 +45,66 @@ static bool prepare(struct bench_rig *rig, enum bench_kind kind)
     if (kind == BENCH_DEATH ||
         bench_relays_set_realtime(&rig->relays, kind == BENCH_BARE_REALTIME) == 0)
         return true;
-    fprintf(stderr, "muster bench: the priority of the relays cannot be set: %s\n",
-            strerror(errno));
+    fprintf(stderr, "%s: the priority of the relays cannot be set: %s\n", command, strerror(errno));
     return false;
 }
 
-bool bench_rig_make(struct bench_rig *rig)
+static bool start_relays(struct bench_rig *rig)
 {
-    int error = libexec_find("muster-bench-client", rig->client);
-    if (error != 0) {
-        fprintf(stderr, "muster bench: the client %s cannot be started: %s\n", rig->client,
-                strerror(error));
+    if (bench_relays_start(&rig->relays, rig->nodes) != 0) {
+        fprintf(stderr, "%s: %u relays: %s\n", command, rig->nodes, strerror(errno));
         return false;
     }
-    if (!start_relays(rig))
-        return false;
     rig->can_realtime = bench_relays_set_realtime(&rig->relays, true) == 0;
     return prepare(rig, BENCH_BARE);
 }
 
+/* Relays first: what is forked later would hold the daemons' lifelines open. */
+bool bench_rig_make(struct bench_rig *rig, bool has_daemons)
+{
+    const struct rig_config config = {
+        .command = command,
+        .nodes = has_daemons ? rig->nodes : 0,
+        /* The beats are the usual ones, but a host that stands still is no failure here. */
+        .period_ns = MACHINE_PERIOD_NS,
+        .timeout_ns = SILENCE_NS,
+        .ended = on_ended,
+        .told = on_told,
+        .owner = rig,
+    };
+    rig->page = rig_prepare_clients(command, rig->nodes, rig->procs, 0);
+    if (rig->page == NULL)
+        return false;
+    rig->told = calloc(rig->nodes, sizeof *rig->told);
+    if (rig->told == NULL)
+        abort();
+    return start_relays(rig) && rig_open(&rig->rig, &config);
+}
+
+/* Relays first: with the rig everything that descends from us is reaped. */
 void bench_rig_free(struct bench_rig *rig)
 {
     bench_relays_stop(&rig->relays);
-    bench_page_free(rig->page);
+    rig_close(&rig->rig);
+    rig_page_free(rig->page);
+    free(rig->told);
 }
+
+bool bench_rig_start(struct bench_rig *rig, uint32_t victim, const enum bench_kind *order,
+                     uint32_t order_count, bool has_parts)
+{
+    struct rig_page *page = rig->page;
+    rig_page_reset(page);
+    page->victim = victim;
+    page->order_count = order_count;
+    memcpy(page->order, order, order_count * sizeof *order);
+    rig->seen_ns = 0;
+    memset(rig->told, 0, rig->nodes * sizeof *rig->told);
+    return rig_start_clients(&rig->rig, page, "read",
+                             has_parts ? MU_LAUNCH_PART : MU_LAUNCH_UNBOUND);
+}
+
+/* ---- measurements ---- */
 
 /* True also when it is too late: the counter tells. */
 static bool wait_for(struct bench_rig *rig, const _Atomic uint32_t *counter, uint32_t wanted,
@@ -56,7 +112,7 @@ static bool wait_for(struct bench_rig *rig, const _Atomic uint32_t *counter, uin
 {
     uint64_t end_ns = bench_now_ns() + limit_ms * 1000000u;
     while (atomic_load(counter) < wanted && bench_now_ns() < end_ns)
-        if (!rig->pass_ms(rig->owner))
+        if (!rig_pass_ms(&rig->rig, 1))
             return false;
     return true;
 }
@@ -65,7 +121,7 @@ bool bench_rig_settle(struct bench_rig *rig)
 {
     uint64_t end_ns = bench_now_ns() + BENCH_SETTLE_MS * UINT64_C(1000000);
     while (bench_now_ns() < end_ns)
-        if (!rig->pass_ms(rig->owner))
+        if (!rig_pass_ms(&rig->rig, 1))
             return false;
     return true;
 }
@@ -74,40 +130,32 @@ bool bench_rig_settle(struct bench_rig *rig)
  * libmuster a client has read its history by now. */
 static bool warm_up(struct bench_rig *rig)
 {
-    struct bench_page *page = rig->page;
+    struct rig_page *page = rig->page;
     if (!bench_rig_settle(rig) || bench_relays_post(&rig->relays, 0, BENCH_RANK_NONE) != 0 ||
         !wait_for(rig, &page->warm, page->size, BENCH_WAIT_MS))
         return false;
     if (page->warm < page->size)
-        fprintf(stderr, "muster bench: bare sockets reached %u of %u processes in %u s\n",
+        fprintf(stderr, "%s: bare sockets reached %u of %u processes in %u s\n", command,
                 page->warm, page->size, BENCH_WAIT_MS / 1000);
     return page->warm == page->size;
 }
 
 bool bench_rig_ready(struct bench_rig *rig)
 {
-    if (!wait_for(rig, &rig->page->ready, bench_rig_size(rig), BENCH_START_MS))
-        return false;
-    if (rig->page->ready < bench_rig_size(rig)) {
-        fprintf(stderr, "muster bench: %u of %u processes were there after %u s\n",
-                rig->page->ready, bench_rig_size(rig), BENCH_START_MS / 1000);
-        return false;
-    }
-    return warm_up(rig);
+    return rig_wait_ready(&rig->rig) && warm_up(rig);
 }
 
 static bool begin(struct bench_rig *rig, enum bench_kind kind)
 {
-    uint32_t victim = rig->page->victim;
-    const struct bench_slot *slot = &rig->page->slots[victim];
+    uint32_t victim = rig->page->victim, node = victim / rig->procs;
+    const struct rig_slot *slot = &rig->page->slots[victim];
     if (kind == BENCH_DEATH && kill((pid_t)slot->pid, SIGKILL) != 0) {
-        fprintf(stderr, "muster bench: process %u (rank %u) cannot be killed: %s\n", slot->pid,
+        fprintf(stderr, "%s: process %u (rank %u) cannot be killed: %s\n", command, slot->pid,
                 victim, strerror(errno));
         return false;
     }
-    if (kind != BENCH_DEATH && bench_relays_post(&rig->relays, slot->node, victim) != 0) {
-        fprintf(stderr, "muster bench: the relay of node %u is gone: %s\n", slot->node,
-                strerror(errno));
+    if (kind != BENCH_DEATH && bench_relays_post(&rig->relays, node, victim) != 0) {
+        fprintf(stderr, "%s: the relay of node %u is gone: %s\n", command, node, strerror(errno));
         return false;
     }
     return true;
@@ -115,7 +163,7 @@ static bool begin(struct bench_rig *rig, enum bench_kind kind)
 
 bool bench_rig_measure(struct bench_rig *rig, enum bench_kind kind, struct bench_sample *sample)
 {
-    struct bench_page *page = rig->page;
+    struct rig_page *page = rig->page;
     uint32_t survivors = bench_rig_size(rig) - 1;
     if (!prepare(rig, kind) || !bench_rig_settle(rig))
         return false;
@@ -129,5 +177,22 @@ bool bench_rig_measure(struct bench_rig *rig, enum bench_kind kind, struct bench
     sample->missed = survivors - page->read[kind];
     sample->last_ms =
         sample->missed > 0 ? BENCH_WAIT_MS : (double)(last_ns - sample->from_ns) / 1e6;
+    return true;
+}
+
+static bool has_reported(const struct bench_rig *rig)
+{
+    for (uint32_t i = 0; i < rig->nodes; i++)
+        if (rig->told[i].ns == 0)
+            return false;
+    return rig->seen_ns > 0;
+}
+
+bool bench_rig_reported(struct bench_rig *rig)
+{
+    uint64_t end_ns = bench_now_ns() + REPORT_WAIT_MS * UINT64_C(1000000);
+    while (!has_reported(rig) && bench_now_ns() < end_ns)
+        if (!rig_pass_ms(&rig->rig, 1))
+            return false;
     return true;
 }

@@ -62,16 +62,16 @@ static struct bench_figures of_scratch(struct bench_stages *stages, int stage, s
     return figures;
 }
 
-static void add_hops(struct bench_stages *stages, const struct bench_machine *bench)
+static void add_hops(struct bench_stages *stages, const struct bench_rig *rig)
 {
-    uint32_t nodes = machine_nodes(bench->machine);
+    uint32_t nodes = rig->nodes;
     double last_ms = 0;
     for (int hops = 0; hops <= BENCH_HOPS_MAX; hops++) {
         size_t count = 0;
         for (uint32_t i = 0; i < nodes; i++) {
-            int at = bench->told[i].hops < BENCH_HOPS_MAX ? bench->told[i].hops : BENCH_HOPS_MAX;
-            if (bench->told[i].ns > 0 && at == hops)
-                stages->scratch[count++] = ms_between(bench->seen_ns, bench->told[i].ns);
+            int at = rig->told[i].hops < BENCH_HOPS_MAX ? rig->told[i].hops : BENCH_HOPS_MAX;
+            if (rig->told[i].ns > 0 && at == hops)
+                stages->scratch[count++] = ms_between(rig->seen_ns, rig->told[i].ns);
         }
         struct bench_figures figures = of_scratch(stages, BENCH_STAGE_HOP + hops, count);
         if (figures.max > last_ms)
@@ -80,13 +80,13 @@ static void add_hops(struct bench_stages *stages, const struct bench_machine *be
     add(stages, BENCH_STAGE_DAEMONS, last_ms);
 }
 
-static void add_reads(struct bench_stages *stages, const struct bench_machine *bench,
-                      const struct bench_page *page)
+static void add_reads(struct bench_stages *stages, const struct bench_rig *rig)
 {
+    const struct rig_page *page = rig->page;
     size_t count = 0;
     for (uint32_t i = 0; i < page->size; i++) {
         uint64_t read_ns = page->slots[i].read_ns[BENCH_DEATH];
-        uint64_t told_ns = bench->told[page->slots[i].node].ns;
+        uint64_t told_ns = rig->told[i / page->procs].ns;
         if (read_ns > 0 && told_ns > 0)
             stages->scratch[count++] = ms_between(told_ns, read_ns);
     }
@@ -94,7 +94,7 @@ static void add_reads(struct bench_stages *stages, const struct bench_machine *b
     add(stages, BENCH_STAGE_READ_LAST, read.max);
 }
 
-static void add_half(struct bench_stages *stages, int stage, const struct bench_page *page,
+static void add_half(struct bench_stages *stages, int stage, const struct rig_page *page,
                      enum bench_kind kind, uint64_t from_ns)
 {
     size_t count = 0;
@@ -104,19 +104,19 @@ static void add_half(struct bench_stages *stages, int stage, const struct bench_
     of_scratch(stages, stage, count);
 }
 
-void bench_stages_add(struct bench_stages *stages, const struct bench_machine *bench,
-                      const struct bench_page *page, const uint64_t from_ns[BENCH_KINDS])
+void bench_stages_add(struct bench_stages *stages, const struct bench_rig *rig,
+                      const uint64_t from_ns[BENCH_KINDS])
 {
     static const int halves[BENCH_KINDS] = {
         [BENCH_DEATH] = BENCH_STAGE_HALF,
         [BENCH_BARE] = BENCH_STAGE_BARE_HALF,
         [BENCH_BARE_REALTIME] = BENCH_STAGE_BARE_REALTIME_HALF,
     };
-    add(stages, BENCH_STAGE_SEEN, ms_between(from_ns[BENCH_DEATH], bench->seen_ns));
-    add_hops(stages, bench);
-    add_reads(stages, bench, page);
+    add(stages, BENCH_STAGE_SEEN, ms_between(from_ns[BENCH_DEATH], rig->seen_ns));
+    add_hops(stages, rig);
+    add_reads(stages, rig);
     for (int kind = 0; kind < BENCH_KINDS; kind++)
-        add_half(stages, halves[kind], page, (enum bench_kind)kind, from_ns[kind]);
+        add_half(stages, halves[kind], rig->page, (enum bench_kind)kind, from_ns[kind]);
 }
 
 void bench_stages_print(struct bench_stages *stages)

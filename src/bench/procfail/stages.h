@@ -2,8 +2,7 @@
 #ifndef MU_BENCH_PROCFAIL_STAGES_H
 #define MU_BENCH_PROCFAIL_STAGES_H
 
-#include "bench/procfail/machine.h"
-#include "rig/page.h"
+#include "bench/procfail/rig.h"
 #include "rig/stats.h"
 
 enum { BENCH_HOPS_MAX = 6 };
@@ -34,8 +33,8 @@ void bench_stages_free(struct bench_stages *stages);
 
 /* One repetition: the page has who read what when, 'from_ns' has the beginnings.  What was not
  * measured is not in the page. */
-void bench_stages_add(struct bench_stages *stages, const struct bench_machine *bench,
-                      const struct bench_page *page, const uint64_t from_ns[BENCH_KINDS]);
+void bench_stages_add(struct bench_stages *stages, const struct bench_rig *rig,
+                      const uint64_t from_ns[BENCH_KINDS]);
 
 /* A table in words, or an object. */
 void bench_stages_print(struct bench_stages *stages);

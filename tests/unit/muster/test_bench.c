@@ -1,7 +1,8 @@
 /* What 'muster bench' counts with: figures, the shared page, and relays that pass each message to
  * every client once. */
+#define _GNU_SOURCE /* memfd_create() */
 #include "rig/libexec.h"
-#include "bench/procfail/door.h"
+#include "rig/door.h"
 #include "rig/page.h"
 #include "bench/procfail/relay.h"
 #include "rig/stats.h"
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 /* after those above */
 #include <cmocka.h>
@@ -53,46 +55,74 @@ static void figures_of_one_and_of_none(void **state)
 
 /* ---- the page ---- */
 
+/* In a client: writes into slot 2 of the page, and ends with what became of it. */
+static _Noreturn void be_client(void)
+{
+    struct rig_page *page = rig_page_get((uint32_t)getppid());
+    if (page == NULL)
+        _exit(errno);
+    page->slots[2].wrong = page->size;
+    *(char *)rig_page_log(page, 2) = 'x';
+    atomic_fetch_add(&page->ready, 1);
+    _exit(0);
+}
+
+/* Returns the exit code of a client to which this page was given. */
+static int give_to_client(const struct rig_page *page)
+{
+    int status = -1, door = rig_door_open(RIG_DOOR_PAGE);
+    assert_true(door >= 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        be_client();
+    int fd = rig_door_accept(door);
+    assert_true(fd >= 0);
+    rig_page_give(page, fd);
+    close(fd);
+    close(door);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WEXITSTATUS(status);
+}
+
 static void page_is_shared(void **state)
 {
     (void)state;
-    struct bench_page *mine, *other;
-    int fd = bench_page_make(3, &mine);
-    assert_true(fd >= 0);
-    other = bench_page_open(fd);
-    assert_non_null(other);
-    assert_int_equal(other->size, 3);
-    other->slots[2].read_ns[BENCH_DEATH] = 5;
-    atomic_fetch_add(&other->read[BENCH_DEATH], 1);
-    assert_int_equal(mine->slots[2].read_ns[BENCH_DEATH], 5);
-    assert_int_equal(mine->read[BENCH_DEATH], 1);
-    const enum bench_kind order[] = {BENCH_BARE, BENCH_DEATH};
-    bench_page_reset(mine, 1, order, 2);
-    assert_int_equal(other->slots[2].read_ns[BENCH_DEATH], 0);
-    assert_int_equal(other->read[BENCH_DEATH], 0);
-    assert_int_equal(other->victim, 1);
-    assert_int_equal(other->order_count, 2);
-    assert_memory_equal(other->order, order, sizeof order);
-    bench_page_free(other);
-    bench_page_free(mine);
-    close(fd);
+    struct rig_page *page = rig_page_make(3, 2, 100);
+    assert_non_null(page);
+    assert_int_equal(page->size, 6);
+    assert_int_equal(give_to_client(page), 0);
+    assert_int_equal(page->ready, 1);
+    assert_int_equal(page->slots[2].wrong, 6);
+    assert_int_equal(*(char *)rig_page_log(page, 2), 'x');
+    rig_page_reset(page);
+    assert_int_equal(page->ready, 0);
+    assert_int_equal(page->slots[2].wrong, 0);
+    assert_int_equal(*(char *)rig_page_log(page, 2), 0);
+    assert_int_equal(page->size, 6);
+    assert_int_equal(give_to_client(page), 0); /* the next ones get the same */
+    rig_page_free(page);
 }
 
 static void page_of_a_wrong_size_is_refused(void **state)
 {
     (void)state;
-    struct bench_page *page;
-    int fd = bench_page_make(3, &page);
-    assert_true(fd >= 0);
+    struct rig_page *page = rig_page_make(3, 1, 0);
+    assert_non_null(page);
     page->size = 4;
-    assert_null(bench_page_open(fd));
-    assert_int_equal(errno, EINVAL);
+    assert_int_equal(give_to_client(page), EINVAL);
     page->size = 3;
-    bench_page_free(page);
-    assert_int_equal(ftruncate(fd, 5), 0);
-    assert_null(bench_page_open(fd));
-    assert_int_equal(errno, EINVAL);
-    close(fd);
+    rig_page_free(page);
+    struct rig_page small = {.fd = memfd_create("small", MFD_CLOEXEC)};
+    assert_int_equal(ftruncate(small.fd, 5), 0);
+    assert_int_equal(give_to_client(&small), EINVAL);
+    close(small.fd);
+}
+
+static void no_rig_no_page(void **state)
+{
+    (void)state;
+    assert_null(rig_page_get((uint32_t)getpid()));
+    assert_int_equal(errno, ECONNREFUSED);
 }
 
 /* ---- relays ---- */
@@ -100,24 +130,21 @@ static void page_of_a_wrong_size_is_refused(void **state)
 static struct bench_relays relays;
 static int clients[NODES_MAX * PROCS];
 
+static int connect_client(uint32_t rank)
+{
+    char word;
+    int fd = rig_door_connect((uint32_t)getpid(), rank / PROCS);
+    assert_true(fd >= 0);
+    assert_int_equal(send(fd, &rank, sizeof rank, 0), sizeof rank);
+    assert_int_equal(recv(fd, &word, 1, 0), 1);
+    return fd;
+}
+
 static void start(uint32_t nodes)
 {
-    struct bench_page *page;
-    int page_fd = bench_page_make(nodes * PROCS, &page);
-    assert_true(page_fd >= 0);
-    assert_int_equal(bench_relays_start(&relays, nodes, page_fd), 0);
-    for (uint32_t rank = 0; rank < nodes * PROCS; rank++) {
-        int theirs = -1;
-        clients[rank] = bench_door_connect((uint32_t)getpid(), rank / PROCS, rank, &theirs);
-        assert_true(clients[rank] >= 0);
-        struct bench_page *same = bench_page_open(theirs);
-        assert_non_null(same);
-        assert_int_equal(same->size, nodes * PROCS);
-        bench_page_free(same);
-        close(theirs);
-    }
-    bench_page_free(page);
-    close(page_fd);
+    assert_int_equal(bench_relays_start(&relays, nodes), 0);
+    for (uint32_t rank = 0; rank < nodes * PROCS; rank++)
+        clients[rank] = connect_client(rank);
 }
 
 static void stop(uint32_t nodes)
@@ -194,11 +221,7 @@ static void a_client_that_ends_is_forgotten(void **state)
     (void)state;
     start(2);
     close(clients[0]);
-    clients[0] = -1;
-    int theirs = -1;
-    clients[0] = bench_door_connect((uint32_t)getpid(), 0, 0, &theirs);
-    assert_true(clients[0] >= 0);
-    close(theirs);
+    clients[0] = connect_client(0);
     assert_int_equal(bench_relays_post(&relays, 1, BENCH_RANK_NONE), 0);
     for (uint32_t rank = 0; rank < 2 * PROCS; rank++)
         assert_int_equal(next_sequence(clients[rank]), 1);
@@ -208,8 +231,7 @@ static void a_client_that_ends_is_forgotten(void **state)
 static void no_relay_no_connection(void **state)
 {
     (void)state;
-    int theirs = -1;
-    assert_int_equal(bench_door_connect((uint32_t)getpid(), 0, 0, &theirs), -1);
+    assert_int_equal(rig_door_connect((uint32_t)getpid(), 0), -1);
     assert_int_equal(errno, ECONNREFUSED);
 }
 
@@ -219,12 +241,12 @@ static void no_relay_no_connection(void **state)
 static void the_client_is_looked_for_under_the_same_prefix(void **state)
 {
     (void)state;
-    static const char name[] = "/muster-bench-client";
+    static const char name[] = "/muster-rig-client";
     char path[PATH_MAX], prefix[PATH_MAX] = "";
     assert_true(readlink("/proc/self/exe", prefix, sizeof prefix - 1) > 0);
     *strrchr(prefix, '/') = '\0';
     char *folder = strrchr(prefix, '/') + 1;
-    assert_int_equal(libexec_find("muster-bench-client", path), ENOENT);
+    assert_int_equal(libexec_find("muster-rig-client", path), ENOENT);
     assert_string_equal(path + strlen(path) - strlen(name), name);
     assert_int_not_equal(strncmp(path, prefix, strlen(prefix)), 0);
     *folder = '\0';
@@ -238,6 +260,7 @@ int main(void)
         cmocka_unit_test(figures_of_one_and_of_none),
         cmocka_unit_test(page_is_shared),
         cmocka_unit_test(page_of_a_wrong_size_is_refused),
+        cmocka_unit_test(no_rig_no_page),
         cmocka_unit_test(every_client_is_told_once),
         cmocka_unit_test(the_victim_is_not_told),
         cmocka_unit_test(relays_have_the_priority_they_are_given),
