@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+_Static_assert((int)RIG_NODES_MAX == (int)MACHINE_NODES_MAX, "a page is for any machine");
+
 enum { START_MS = 60000, STOP_MS = 10000 };
 
 /* ---- before they start ---- */

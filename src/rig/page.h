@@ -27,6 +27,7 @@ enum rig_kill {
     RIG_KILL_NODE,    /* and its daemon before */
 };
 
+enum { RIG_NODES_MAX = 1024 };
 enum { BENCH_MESSAGE_BYTES = 64 }; /* of relays */
 
 /* Of one rank.  Only its client writes. */
@@ -34,6 +35,9 @@ struct rig_slot {
     alignas(64) _Atomic uint32_t pid; /* 0: it is not there yet */
     _Atomic uint32_t wrong;           /* what should not have been told or decided */
     uint64_t read_ns[BENCH_KINDS];    /* read: when it read that; 0: not yet */
+    uint32_t told;                    /* count: events about victims, each once, */
+    uint32_t unexpected;              /* and about others, told again, or out of order */
+    uint64_t last_ns;                 /* when it read the last one about a victim */
     _Atomic uint64_t logged;          /* agree: agreements that are in its log */
 };
 
@@ -53,6 +57,15 @@ struct rig_page {
     uint32_t victim;                    /* the rank whose death is no surprise */
     _Atomic uint32_t warm;              /* clients that have read a message that is not measured, */
     _Atomic uint32_t read[BENCH_KINDS]; /* and that have read this */
+
+    /* For role 'count': the log has how often it was told of each node, and of each process. */
+    struct {
+        bool is_victim[RIG_NODES_MAX]; /* set right before they fail */
+        uint32_t expected;             /* events, of each survivor */
+        _Atomic uint32_t done;         /* survivors that have read these */
+        /* When the first daemon learned of it, as the events say; 0: nobody. */
+        _Atomic uint64_t seen_ns[RIG_NODES_MAX];
+    } count;
 
     /* For role 'agree': the log has of each agreement how long it took, or what was decided. */
     struct rig_agree {
@@ -88,5 +101,22 @@ struct rig_page *rig_page_get(uint32_t rig);
 
 /* What else a rank writes down; its role knows what. */
 void *rig_page_log(struct rig_page *page, uint32_t rank);
+
+/* For role 'count': bytes of a log, and where in it is counted what a rank was told. */
+static inline uint32_t rig_count_bytes(uint32_t nodes, uint32_t procs)
+{
+    return nodes + nodes * procs;
+}
+
+static inline _Atomic uint8_t *rig_page_node(struct rig_page *page, uint32_t reader, uint32_t node)
+{
+    return (_Atomic uint8_t *)rig_page_log(page, reader) + node;
+}
+
+static inline _Atomic uint8_t *rig_page_process(struct rig_page *page, uint32_t reader,
+                                                uint32_t rank)
+{
+    return rig_page_node(page, reader, page->nodes + rank);
+}
 
 #endif

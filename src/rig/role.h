@@ -20,6 +20,13 @@ struct client {
  * that reads it, as a program would: muster_next() and recv(). */
 void role_read(struct client *client);
 
+/* Of 'muster bench nodefail' and 'muster chaos random': how often it was told of which node and of
+ * which process.  Where there are victims, each is to be told once, then each of its processes
+ * once; everything else is unexpected: about somebody who lives, told again, a process before its
+ * node. What is told as state after this client was too slow may be a repetition. */
+void role_count(struct client *client);
+void role_count_note(struct client *client, const struct muster_event *event, uint64_t now_ns);
+
 /* Of 'muster bench agree' and 'agree-stress': agrees again and again, and logs how long each took,
  * or a digest of what was decided, from the first entry on again when the log is full. */
 void role_agree(struct client *client);

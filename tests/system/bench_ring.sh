@@ -136,7 +136,7 @@ fi
 nothing_left 10 "nodefail with a timeout of 2 ms"
 
 # reader_of BENCH: one was started, so the machine is ready
-reader_of() { pgrep -f -- "/muster-bench-reader $1$" >reader; }
+reader_of() { pgrep -f -- "/muster-rig-client count $1$" >reader; }
 
 # With this seed nobody is to fail for 17 s; a daemon that is killed before that ends the repetition at once.
 MUSTER_TEST=$tag "$MUSTER" bench nodefail --nodes 3 --procs 1 --period-ms 20000 --timeout-ms 60000 --reps 1 --seed 5 \

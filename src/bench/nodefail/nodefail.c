@@ -60,7 +60,7 @@ static void tell_early(size_t rep, const struct nodefail_sample *sample)
 /* Until it counts, or never will. */
 static enum nodefail_next measure_one(struct nodefail *n, size_t rep)
 {
-    mu_slot victims[NODEFAIL_NODES_MAX];
+    mu_slot victims[RIG_NODES_MAX];
     struct nodefail_sample sample;
     enum nodefail_next next = NODEFAIL_AGAIN;
     nodefail_draw(&n->random, n->rig.nodes, n->rig.count, n->contiguous, victims);
@@ -68,7 +68,7 @@ static enum nodefail_next measure_one(struct nodefail *n, size_t rep)
     while (next == NODEFAIL_AGAIN) {
         output_progress("%zu of %zu, %zu repeated", rep + 1, n->tally.reps, n->tally.repeated);
         nodefail_rig_measure(&n->rig, victims, phase_ns, &sample);
-        if (n->rig.ring.signal != 0)
+        if (n->rig.rig.signal != 0)
             return NODEFAIL_CANNOT;
         next = nodefail_tally_take(&n->tally, &sample);
         if (next == NODEFAIL_AGAIN || next == NODEFAIL_TOO_STILL)
@@ -275,5 +275,5 @@ int cmd_bench_nodefail(int argc, char **argv)
         nodefail_rig_close(&n.rig);
     nodefail_tally_free(&n.tally);
     bool good = end == NODEFAIL_NEXT && n.tally.missed == 0 && n.tally.wrong == 0;
-    return rig_end(&n.rig.ring, good ? 0 : 1);
+    return rig_end(&n.rig.rig, good ? 0 : 1);
 }

@@ -1,7 +1,5 @@
 #include "bench/nodefail/rig.h"
 
-#include "rig/page.h"
-#include "rig/libexec.h"
 #include "launch/operator.h"
 
 #include <errno.h>
@@ -12,30 +10,21 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
-enum { REST_MS = 120 * 1000 }; /* of a repetition, at most: daemons start and are heard, and some */
+enum { REST_MS = 180 * 1000 }; /* of a repetition, at most: until all are there, and some */
 
 #define WINDOW_NS UINT64_C(1000000)
 
 static const char command[] = "muster bench nodefail";
 
-/* ---- the reader ---- */
+/* ---- page and windows ---- */
 
 bool nodefail_rig_open(struct nodefail_rig *rig)
 {
-    int error = libexec_find("muster-bench-reader", rig->reader);
-    if (error != 0) {
-        fprintf(stderr, "%s: %s: %s\n", command, rig->reader, strerror(error));
+    rig->page = rig_prepare_clients(command, rig->nodes, rig->procs,
+                                    rig_count_bytes(rig->nodes, rig->procs));
+    if (rig->page == NULL)
         return false;
-    }
-    if (nodefail_door_open(&rig->door, rig->nodes, rig->procs) != 0) {
-        fprintf(stderr, "%s: memory for %u processes: %s\n", command, rig->nodes * rig->procs,
-                strerror(errno));
-        nodefail_door_close(&rig->door);
-        return false;
-    }
-    uint64_t fixed_ms = REST_MS + NODEFAIL_START_MS + NODEFAIL_SETTLE_MS + NODEFAIL_WAIT_MS;
+    uint64_t fixed_ms = REST_MS + NODEFAIL_SETTLE_MS + NODEFAIL_WAIT_MS;
     uint64_t span_ns = fixed_ms * 1000000 + rig->period_ns + rig->timeout_ns;
     rig->windows.width_ns = WINDOW_NS;
     rig->windows.limit_ns = rig->timeout_ns - rig->period_ns;
@@ -43,7 +32,7 @@ bool nodefail_rig_open(struct nodefail_rig *rig)
     if (!stall_windows_make(&rig->windows, span_ns)) {
         fprintf(stderr, "%s: no memory for stalls in %llu s\n", command,
                 (unsigned long long)(span_ns / 1000000000));
-        nodefail_door_close(&rig->door);
+        rig_page_free(rig->page);
         return false;
     }
     return true;
@@ -52,7 +41,7 @@ bool nodefail_rig_open(struct nodefail_rig *rig)
 void nodefail_rig_close(struct nodefail_rig *rig)
 {
     stall_windows_free(&rig->windows);
-    nodefail_door_close(&rig->door);
+    rig_page_free(rig->page);
 }
 
 /* ---- hooks ---- */
@@ -61,7 +50,7 @@ void nodefail_rig_close(struct nodefail_rig *rig)
 static void on_lost(void *owner, mu_slot node, const char *text)
 {
     struct nodefail_rig *rig = owner;
-    if (rig->door.page->is_victim[node] || rig->door.page->is_over)
+    if (rig->page->count.is_victim[node] || rig->page->is_over)
         return;
     rig->lost++;
     fprintf(stderr, "%s: node %u, which is no victim: %s\n", command, node, text);
@@ -71,67 +60,16 @@ static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evide
 {
     struct nodefail_rig *rig = owner;
     char text[MU_EVIDENCE_TEXT_MAX];
-    if (evidence->cause == MU_CAUSE_EXIT && !rig->door.page->is_victim[rank / rig->procs])
+    if (evidence->cause == MU_CAUSE_EXIT && !rig->page->count.is_victim[rank / rig->procs])
         fprintf(stderr, "%s: process %u, which nobody killed: %s\n", command, rank,
                 mu_evidence_text(evidence, text, sizeof text));
 }
 
-static bool on_output(void *owner, uint32_t rank, uint8_t stream, const uint8_t *bytes,
-                      uint32_t count)
-{
-    (void)owner, (void)rank, (void)stream;
-    fwrite(bytes, 1, count, stderr);
-    return true;
-}
-
-static void on_refused(void *owner, mu_slot node, const char *text)
-{
-    struct nodefail_rig *rig = owner;
-    rig_broke(&rig->ring, node, text);
-}
-
 /* ---- before ---- */
-
-static bool start_readers(struct nodefail_rig *rig)
-{
-    char pid[16], text[MACHINE_TEXT_MAX];
-    snprintf(pid, sizeof pid, "%d", (int)getpid());
-    const char *const argv[] = {rig->reader, pid, NULL};
-    const struct job_program program = {
-        .count = rig->nodes * rig->procs, .directory = "/", .argv = argv};
-    const struct job_config config = {
-        .machine = rig->ring.machine,
-        .program_count = 1,
-        .programs = &program,
-        .envp = (const char *const *)environ,
-        .binding = MU_LAUNCH_PART,
-        .one_host = true,
-        .hooks = {.owner = rig, .ended = on_ended, .output = on_output, .refused = on_refused},
-    };
-    rig->job = job_start(&config, text);
-    if (rig->job == NULL)
-        fprintf(stderr, "%s: %s\n", command, text);
-    return rig->job != NULL;
-}
-
-/* Readers of a daemon that has ended never come. */
-static bool wait_readers(struct nodefail_rig *rig)
-{
-    const struct nodefail_page *page = rig->door.page;
-    uint64_t end_ns = bench_now_ns() + NODEFAIL_START_MS * UINT64_C(1000000);
-    while (page->ready < page->size && rig->lost == 0 && bench_now_ns() < end_ns)
-        if (!rig_pass_ms(&rig->ring, 1))
-            return false;
-    if (page->ready == page->size)
-        return true;
-    fprintf(stderr, "%s: %u of %u processes were there after %.1f s\n", command, page->ready,
-            page->size, NODEFAIL_START_MS / 1e3 - ((double)end_ns - (double)bench_now_ns()) / 1e9);
-    return false;
-}
 
 static bool wait_phase(struct nodefail_rig *rig, uint64_t phase_ns)
 {
-    if (phase_ns >= 1000000 && !rig_pass_ms(&rig->ring, (uint32_t)(phase_ns / 1000000)))
+    if (phase_ns >= 1000000 && !rig_pass_ms(&rig->rig, (uint32_t)(phase_ns / 1000000)))
         return false;
     struct timespec rest = {.tv_nsec = (long)(phase_ns % 1000000)};
     nanosleep(&rest, NULL);
@@ -144,7 +82,7 @@ static uint64_t kill_all(struct nodefail_rig *rig, const mu_slot *victims)
 {
     uint64_t from_ns = bench_now_ns();
     for (uint32_t i = 0; i < rig->count; i++)
-        machine_kill(rig->ring.machine, victims[i]);
+        machine_kill(rig->rig.machine, victims[i]);
     return from_ns;
 }
 
@@ -152,10 +90,10 @@ static uint64_t kill_all(struct nodefail_rig *rig, const mu_slot *victims)
  * node would have to tell something; nobody else talks to them. */
 static uint64_t stop_all(struct nodefail_rig *rig, const mu_slot *victims)
 {
-    const struct nodefail_page *page = rig->door.page;
+    const struct rig_page *page = rig->page;
     uint64_t from_ns = bench_now_ns();
     for (uint32_t i = 0; i < rig->count; i++)
-        kill(machine_daemon(rig->ring.machine, victims[i]), SIGSTOP);
+        kill(machine_daemon(rig->rig.machine, victims[i]), SIGSTOP);
     for (uint32_t i = 0; i < rig->count; i++)
         for (uint32_t k = 0; k < rig->procs; k++)
             kill((pid_t)page->slots[victims[i] * rig->procs + k].pid, SIGSTOP);
@@ -171,11 +109,11 @@ static uint64_t cut_all(struct nodefail_rig *rig, const mu_slot *victims)
     uint32_t opened = 0;
     bool good = links != NULL;
     for (; good && opened < rig->count; opened += good) {
-        const struct operator_daemon daemon = {.machine = machine_id(rig->ring.machine),
+        const struct operator_daemon daemon = {.machine = machine_id(rig->rig.machine),
                                                .slot = victims[opened]};
         good = operator_open(&links[opened], &daemon);
         if (!good)
-            rig_broke(&rig->ring, victims[opened], links[opened].why);
+            rig_broke(&rig->rig, victims[opened], links[opened].why);
     }
     uint64_t from_ns = bench_now_ns();
     for (uint32_t i = 0; good && i < rig->count; i++)
@@ -184,7 +122,7 @@ static uint64_t cut_all(struct nodefail_rig *rig, const mu_slot *victims)
         good = operator_hear(&links[i], &message, OPERATOR_TIMEOUT_MS) &&
                (message.type == MU_LOCAL_DONE || operator_unexpected(&links[i], &message));
         if (!good)
-            rig_broke(&rig->ring, victims[i], links[i].why);
+            rig_broke(&rig->rig, victims[i], links[i].why);
     }
     for (uint32_t i = 0; i < opened; i++)
         operator_close(&links[i]);
@@ -195,11 +133,11 @@ static uint64_t cut_all(struct nodefail_rig *rig, const mu_slot *victims)
 /* They are children of this process that it has not reaped: each number is still theirs. */
 static bool guard_victims(struct nodefail_rig *rig, const mu_slot *victims)
 {
-    int pidfds[NODEFAIL_NODES_MAX];
+    int pidfds[RIG_NODES_MAX];
     uint32_t held = 0;
     bool good = true;
     for (; good && held < rig->count; held += good) {
-        pidfds[held] = guard_hold(machine_daemon(rig->ring.machine, victims[held]));
+        pidfds[held] = guard_hold(machine_daemon(rig->rig.machine, victims[held]));
         good = pidfds[held] >= 0;
     }
     good = good && guard_start(&rig->guard, pidfds, held, SIGKILL) == 0;
@@ -210,12 +148,18 @@ static bool guard_victims(struct nodefail_rig *rig, const mu_slot *victims)
     return good;
 }
 
+/* Events about all victims, and all their processes. */
+static uint32_t expected(const struct nodefail_rig *rig)
+{
+    return rig->count * (1 + rig->procs);
+}
+
 static bool fail_all(struct nodefail_rig *rig, const mu_slot *victims, uint64_t *from_ns)
 {
-    struct nodefail_page *page = rig->door.page;
+    struct rig_page *page = rig->page;
     for (uint32_t i = 0; i < rig->count; i++)
-        page->is_victim[victims[i]] = true;
-    page->victim_count = rig->count; /* readers look when they hear of what we do below */
+        page->count.is_victim[victims[i]] = true;
+    page->count.expected = expected(rig); /* clients look when they hear of what we do below */
     switch (rig->how) {
     case NODEFAIL_KILL:
         *from_ns = kill_all(rig, victims);
@@ -237,19 +181,19 @@ static bool wait_told(struct nodefail_rig *rig)
 {
     uint64_t end_ns = bench_now_ns() + NODEFAIL_WAIT_MS * UINT64_C(1000000);
     uint32_t survivors = (rig->nodes - rig->count) * rig->procs;
-    while (atomic_load(&rig->door.page->done) < survivors && bench_now_ns() < end_ns)
-        if (!rig_pass_ms(&rig->ring, 1))
+    while (atomic_load(&rig->page->count.done) < survivors && bench_now_ns() < end_ns)
+        if (!rig_pass_ms(&rig->rig, 1))
             return false;
     return true;
 }
 
 /* When the first process of this node had read all of it; UINT64_MAX: none has. */
-static uint64_t node_told_ns(const struct nodefail_page *page, mu_slot node)
+static uint64_t node_told_ns(const struct rig_page *page, mu_slot node)
 {
     uint64_t first_ns = UINT64_MAX;
     for (uint32_t rank = node * page->procs; rank < (node + 1) * page->procs; rank++) {
-        const struct nodefail_slot *slot = &page->slots[rank];
-        bool all = slot->nodes_told + slot->processes_told == nodefail_expected(page);
+        const struct rig_slot *slot = &page->slots[rank];
+        bool all = slot->told == page->count.expected;
         if (all && slot->last_ns < first_ns)
             first_ns = slot->last_ns;
     }
@@ -265,22 +209,24 @@ static double until_ms(const struct nodefail_sample *sample, uint64_t ns)
 static void take_sample(const struct nodefail_rig *rig, const mu_slot *victims,
                         struct nodefail_sample *sample)
 {
-    const struct nodefail_page *page = rig->door.page;
+    const struct rig_page *page = rig->page;
     uint64_t seen_ns = 0, node_ns = 0, last_ns = 0;
-    for (uint32_t i = 0; i < rig->count; i++)
-        if (page->seen_ns[victims[i]] > seen_ns)
-            seen_ns = page->seen_ns[victims[i]];
+    for (uint32_t i = 0; i < rig->count; i++) {
+        uint64_t first_ns = page->count.seen_ns[victims[i]];
+        if (first_ns == 0 || first_ns > seen_ns)
+            seen_ns = first_ns == 0 ? UINT64_MAX : first_ns;
+    }
     for (mu_slot node = 0; node < page->nodes; node++) {
-        uint64_t first_ns = page->is_victim[node] ? 0 : node_told_ns(page, node);
+        uint64_t first_ns = page->count.is_victim[node] ? 0 : node_told_ns(page, node);
         if (first_ns > node_ns)
             node_ns = first_ns;
     }
     for (uint32_t rank = 0; rank < page->size; rank++) {
-        const struct nodefail_slot *slot = &page->slots[rank];
-        if (page->is_victim[rank / page->procs])
+        const struct rig_slot *slot = &page->slots[rank];
+        if (page->count.is_victim[rank / page->procs])
             continue;
-        sample->missed += nodefail_expected(page) - slot->nodes_told - slot->processes_told;
-        sample->wrong += slot->wrong;
+        sample->missed += page->count.expected - slot->told;
+        sample->wrong += slot->wrong + slot->unexpected;
         if (slot->last_ns > last_ns) {
             last_ns = slot->last_ns;
             sample->last_rank = rank;
@@ -295,8 +241,9 @@ static void take_sample(const struct nodefail_rig *rig, const mu_slot *victims,
 
 static bool prepare(struct nodefail_rig *rig, const mu_slot *victims, uint64_t phase_ns)
 {
-    return rig_wait_heard(&rig->ring) && start_readers(rig) && wait_readers(rig) &&
-           rig_pass_ms(&rig->ring, NODEFAIL_SETTLE_MS) &&
+    return rig_wait_heard(&rig->rig) &&
+           rig_start_clients(&rig->rig, rig->page, "count", MU_LAUNCH_PART) &&
+           rig_wait_ready(&rig->rig) && rig_pass_ms(&rig->rig, NODEFAIL_SETTLE_MS) &&
            (rig->how != NODEFAIL_STOP || guard_victims(rig, victims)) && wait_phase(rig, phase_ns);
 }
 
@@ -306,13 +253,13 @@ static enum nodefail_end measure(struct nodefail_rig *rig, const mu_slot *victim
 {
     bool ready = prepare(rig, victims, phase_ns);
     if (!ready) /* who did not answer may have ended: the loop is to hear of that */
-        rig_pass_ms(&rig->ring, NODEFAIL_SETTLE_MS);
-    if (rig->lost > 0 && rig->ring.signal == 0) {
+        rig_pass_ms(&rig->rig, NODEFAIL_SETTLE_MS);
+    if (rig->lost > 0 && rig->rig.signal == 0) {
         sample->wrong = rig->lost;
         return NODEFAIL_ENDED_EARLY;
     }
     if (!ready || !fail_all(rig, victims, &sample->from_ns) || !wait_told(rig) ||
-        !rig_pass_ms(&rig->ring, (uint32_t)(rig->timeout_ns / 1000000)))
+        !rig_pass_ms(&rig->rig, (uint32_t)(rig->timeout_ns / 1000000)))
         return NODEFAIL_BROKEN;
     take_sample(rig, victims, sample);
     return NODEFAIL_MEASURED;
@@ -348,19 +295,18 @@ void nodefail_rig_measure(struct nodefail_rig *rig, const mu_slot *victims, uint
                                       .period_ns = rig->period_ns,
                                       .timeout_ns = rig->timeout_ns,
                                       .lost = on_lost,
+                                      .ended = on_ended,
                                       .owner = rig};
     *sample = (struct nodefail_sample){.end = NODEFAIL_BROKEN};
     rig->lost = 0;
-    nodefail_page_reset(rig->door.page);
+    rig_page_reset(rig->page);
     if (!start_timers(rig))
         return;
-    if (rig_open(&rig->ring, &config))
+    if (rig_open(&rig->rig, &config))
         sample->end = measure(rig, victims, phase_ns, sample);
     stall_timers_stop(&rig->timers);
     take_stalls(rig, sample);
-    rig->door.page->is_over = true;
+    rig->page->is_over = true; /* what strikes now is no news */
     guard_strike(&rig->guard);
-    job_free(rig->job);
-    rig->job = NULL;
-    rig_close(&rig->ring);
+    rig_close(&rig->rig);
 }

@@ -2,9 +2,9 @@
  * makes of what it is told, windows in which the host stood still, which repetitions count, and the
  * guard of what is stopped. */
 #include "rig/watch.h"
-#include "bench/nodefail/note.h"
 #include "bench/nodefail/tally.h"
 #include "rig/rig.h"
+#include "rig/role.h"
 #include "rig/stall.h"
 #include "rig/guard.h"
 
@@ -65,32 +65,26 @@ static void contiguous_nodes_follow_each_other_around_the_ring(void **state)
 
 /* ---- what a reader makes of it ---- */
 
-/* Three nodes with two processes each; node 1 fails, with ranks 2 and 3.  A reader of rank 0. */
-static struct {
-    struct nodefail_door door;
-    struct nodefail_reader reader;
-    bool told_rank[6];
-} world;
+/* Three nodes with two processes each; node 1 fails, with ranks 2 and 3.  A client of rank 0. */
+static struct rig_page *page;
+static struct client client;
 
 static int open_world(void **state)
 {
     (void)state;
-    memset(&world, 0, sizeof world);
-    if (nodefail_door_open(&world.door, 3, 2) != 0)
+    page = rig_page_make(3, 2, rig_count_bytes(3, 2));
+    if (page == NULL)
         return -1;
-    struct nodefail_page *page = world.door.page;
-    page->is_victim[1] = true;
-    page->victim_count = 1;
-    world.reader.page = page;
-    world.reader.slot = &page->slots[0];
-    world.reader.told_rank = world.told_rank;
+    page->count.is_victim[1] = true;
+    page->count.expected = 3;
+    client = (struct client){.page = page, .slot = &page->slots[0]};
     return 0;
 }
 
 static int close_world(void **state)
 {
     (void)state;
-    nodefail_door_close(&world.door);
+    rig_page_free(page);
     return 0;
 }
 
@@ -101,7 +95,7 @@ static void hear_node(uint32_t node, bool is_state, uint64_t now_ns)
                                  .node = node,
                                  .is_state = is_state,
                                  .age_ns = 40};
-    nodefail_note(&world.reader, &event, now_ns);
+    role_count_note(&client, &event, now_ns);
 }
 
 static void hear_rank(uint32_t rank, bool is_state, uint64_t now_ns)
@@ -111,109 +105,100 @@ static void hear_rank(uint32_t rank, bool is_state, uint64_t now_ns)
                                  .rank = rank,
                                  .node = rank / 2,
                                  .is_state = is_state};
-    nodefail_note(&world.reader, &event, now_ns);
+    role_count_note(&client, &event, now_ns);
 }
 
 static void a_node_then_its_processes(void **state)
 {
     (void)state;
-    struct nodefail_page *page = world.door.page;
-    assert_int_equal(nodefail_expected(page), 3);
-    assert_true(page->seen_ns[1] == UINT64_MAX);
     hear_node(1, false, 100);
     hear_rank(3, false, 110);
-    assert_int_equal(page->done, 0);
+    assert_int_equal(page->count.done, 0);
     hear_rank(2, false, 120);
-    assert_int_equal(page->done, 1);
-    assert_int_equal(page->slots[0].nodes_told, 1);
-    assert_int_equal(page->slots[0].processes_told, 2);
+    assert_int_equal(page->count.done, 1);
+    assert_int_equal(page->slots[0].told, 3);
     assert_int_equal(page->slots[0].last_ns, 120);
-    assert_int_equal(page->slots[0].wrong, 0);
-    assert_int_equal(page->seen_ns[1], 60);
+    assert_int_equal(page->slots[0].wrong + page->slots[0].unexpected, 0);
+    assert_int_equal(page->count.seen_ns[1], 60);
+    assert_int_equal(*rig_page_node(page, 0, 1), 1);
+    assert_int_equal(*rig_page_process(page, 0, 3), 1);
+    assert_int_equal(*rig_page_process(page, 0, 4), 0);
 }
 
 static void whoever_saw_it_first_counts(void **state)
 {
     (void)state;
-    struct nodefail_reader other = {
-        .page = world.door.page, .slot = &world.door.page->slots[1], .told_rank = (bool[6]){false}};
+    struct client other = {.page = page, .slot = &page->slots[1], .rank = 1};
+    struct client third = {.page = page, .slot = &page->slots[4], .rank = 4};
     struct muster_event event = {.type = MUSTER_EVENT_NODE, .node = 1, .age_ns = 70};
     hear_node(1, false, 100);
-    nodefail_note(&other, &event, 120);
-    assert_int_equal(world.door.page->seen_ns[1], 50);
+    role_count_note(&other, &event, 120);
+    assert_int_equal(page->count.seen_ns[1], 50);
     event.age_ns = 10;
-    other.told_node[1] = false;
-    nodefail_note(&other, &event, 130);
-    assert_int_equal(world.door.page->seen_ns[1], 50);
+    role_count_note(&third, &event, 130);
+    assert_int_equal(page->count.seen_ns[1], 50);
 }
 
-static void wrong_is_what_should_not_be_told(void **state)
+static void other_things_are_not_expected(void **state)
 {
     (void)state;
-    const struct nodefail_slot *slot = &world.door.page->slots[0];
+    const struct rig_slot *slot = &page->slots[0];
     hear_node(2, false, 100); /* lives */
-    assert_int_equal(slot->wrong, 1);
+    assert_int_equal(slot->unexpected, 1);
     hear_rank(4, false, 100); /* lives */
-    assert_int_equal(slot->wrong, 2);
+    assert_int_equal(slot->unexpected, 2);
     hear_rank(2, false, 100); /* before its node */
-    assert_int_equal(slot->wrong, 3);
-    hear_node(1, false, 100);
-    hear_node(1, false, 101); /* again */
-    assert_int_equal(slot->wrong, 4);
-    hear_rank(2, false, 102);
+    assert_int_equal(slot->unexpected, 3);
+    hear_node(1, false, 101);
+    hear_node(1, false, 102); /* again */
+    assert_int_equal(slot->unexpected, 4);
     hear_rank(2, false, 103); /* again */
-    assert_int_equal(slot->wrong, 5);
+    assert_int_equal(slot->unexpected, 5);
+    assert_int_equal(*rig_page_process(page, 0, 2), 2);
     hear_rank(6, false, 104); /* nobody */
     hear_node(3, false, 104); /* nobody */
-    assert_int_equal(slot->wrong, 7);
-    assert_int_equal(slot->last_ns, 102);
-    assert_int_equal(world.door.page->done, 0);
+    assert_int_equal(slot->wrong, 2);
+    assert_int_equal(slot->last_ns, 101);
+    assert_int_equal(page->count.done, 0);
+}
+
+/* Of a process that ended well nobody is told; and each runs where it was started. */
+static void what_cannot_be_is_wrong(void **state)
+{
+    (void)state;
+    struct muster_event left = {
+        .type = MUSTER_EVENT_PROCESS, .verdict = MUSTER_LEFT, .rank = 2, .node = 1};
+    struct muster_event elsewhere = {
+        .type = MUSTER_EVENT_PROCESS, .verdict = MUSTER_DEAD, .rank = 2, .node = 2};
+    role_count_note(&client, &left, 100);
+    role_count_note(&client, &elsewhere, 100);
+    assert_int_equal(page->slots[0].wrong, 2);
+    assert_int_equal(page->slots[0].told, 0);
 }
 
 static void state_may_repeat_and_comes_in_any_order(void **state)
 {
     (void)state;
-    const struct nodefail_slot *slot = &world.door.page->slots[0];
+    const struct rig_slot *slot = &page->slots[0];
+    hear_rank(3, true, 99);
     hear_node(1, false, 100);
     hear_rank(2, false, 101);
     hear_rank(2, true, 102);
-    hear_rank(3, true, 103);
     hear_node(1, true, 104);
-    assert_int_equal(slot->wrong, 0);
-    assert_int_equal(world.door.page->done, 1);
+    assert_int_equal(slot->wrong + slot->unexpected, 0);
+    assert_int_equal(page->count.done, 1);
+    assert_int_equal(*rig_page_process(page, 0, 2), 1);
     hear_node(0, true, 105); /* lives, all the same */
-    assert_int_equal(slot->wrong, 1);
+    assert_int_equal(slot->unexpected, 1);
 }
 
 static void when_it_is_over_nothing_counts(void **state)
 {
     (void)state;
-    world.door.page->is_over = true;
+    page->is_over = true;
     hear_node(2, false, 100);
     hear_node(1, false, 100);
-    assert_int_equal(world.door.page->slots[0].wrong, 0);
-    assert_int_equal(world.door.page->slots[0].nodes_told, 0);
-}
-
-static void a_reader_gets_the_page(void **state)
-{
-    (void)state;
-    struct nodefail_page *same = nodefail_page_get((uint32_t)getpid());
-    assert_non_null(same);
-    assert_int_equal(same->size, 6);
-    atomic_fetch_add(&same->ready, 1);
-    assert_int_equal(world.door.page->ready, 1);
-    nodefail_page_reset(world.door.page);
-    assert_int_equal(same->ready, 0);
-    assert_int_equal(same->victim_count, 0);
-    assert_false(same->is_victim[1]);
-}
-
-static void no_bench_no_page(void **state)
-{
-    (void)state;
-    assert_null(nodefail_page_get((uint32_t)getpid()));
-    assert_int_equal(errno, ECONNREFUSED);
+    assert_int_equal(page->slots[0].unexpected + page->slots[0].told, 0);
 }
 
 /* ---- when the host stood still ---- */
@@ -516,12 +501,11 @@ int main(void)
         cmocka_unit_test(contiguous_nodes_follow_each_other_around_the_ring),
         cmocka_unit_test_setup_teardown(a_node_then_its_processes, open_world, close_world),
         cmocka_unit_test_setup_teardown(whoever_saw_it_first_counts, open_world, close_world),
-        cmocka_unit_test_setup_teardown(wrong_is_what_should_not_be_told, open_world, close_world),
+        cmocka_unit_test_setup_teardown(what_cannot_be_is_wrong, open_world, close_world),
+        cmocka_unit_test_setup_teardown(other_things_are_not_expected, open_world, close_world),
         cmocka_unit_test_setup_teardown(state_may_repeat_and_comes_in_any_order, open_world,
                                         close_world),
         cmocka_unit_test_setup_teardown(when_it_is_over_nothing_counts, open_world, close_world),
-        cmocka_unit_test_setup_teardown(a_reader_gets_the_page, open_world, close_world),
-        cmocka_unit_test(no_bench_no_page),
         cmocka_unit_test(only_a_long_stall_spoils_a_window),
         cmocka_unit_test(stalls_near_each_other_add_up),
         cmocka_unit_test(a_stall_counts_in_each_window_that_it_touches),
