@@ -1,4 +1,4 @@
-/* Where faults happen: a machine that is there, or one of our own, with processes that wait. */
+/* Where faults happen: a machine that is there, or one of our own with processes. */
 #ifndef MU_CHAOS_STAGE_H
 #define MU_CHAOS_STAGE_H
 
@@ -8,23 +8,23 @@
 /* Zeroed at first. */
 struct chaos_stage {
     bool is_own;
-    struct rig ring; /* of our own */
-    struct job *job;
+    struct rig rig;        /* of our own, */
+    struct rig_page *page; /* with that of its processes */
     struct operator_found found;
     int signal; /* that came, and ends us; 0: none */
 };
 
 struct chaos_stage_config {
-    const char *command; /* "muster chaos script" */
-    uint32_t nodes, procs;
+    const char *command;   /* "muster chaos script" */
+    uint32_t nodes, procs; /* rank r is on node r / procs */
     uint64_t period_ns, timeout_ns;
-    const char *const *argv; /* of the processes; rank r is on node r / procs */
+    const char *role; /* of the processes, which are clients of the rig */
 };
 
 /* A machine that is there.  From then on signals that end us are noted only.  False: said why. */
 bool chaos_stage_find(struct chaos_stage *stage, const struct command *command, const char *prefix);
 
-/* One of our own, with job 1.  False: said why, or a signal came. */
+/* One of our own, with job 1, whose processes are all there.  False: said why, or a signal came. */
 bool chaos_stage_open(struct chaos_stage *stage, const struct chaos_stage_config *config);
 
 /* Lets so much time pass.  False: a signal came, or our own machine broke, and that was said. */

@@ -7,11 +7,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static void role_wait(struct client *client)
+{
+    client_is_ready(client);
+    for (;;)
+        pause();
+}
 
 static const struct {
     const char *name;
     void (*play)(struct client *client);
-} roles[] = {{"read", role_read}, {"count", role_count}, {"agree", role_agree}};
+} roles[] = {
+    {"wait", role_wait}, {"read", role_read}, {"count", role_count}, {"agree", role_agree}};
 
 static void join(struct client *client)
 {

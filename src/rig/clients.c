@@ -64,7 +64,10 @@ bool rig_open_door(struct rig *rig, struct rig_page *page)
 static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evidence)
 {
     struct rig *rig = owner;
+    char text[MU_EVIDENCE_TEXT_MAX];
     rig->ended++;
+    if (evidence->how.type == MU_EXIT_NOT_STARTED)
+        rig_broke(rig, job_node_of(rig->job, rank), mu_evidence_text(evidence, text, sizeof text));
     if (rig->config.ended != NULL)
         rig->config.ended(rig->config.owner, rank, evidence);
 }

@@ -70,13 +70,13 @@ static bool is_reader(const struct chaos_law *law, uint32_t rank)
 }
 
 /* Where both is possible, the first one to know decides for all; and of a pair one is dead. */
-static void settle(const struct chaos_law *law, struct chaos_page *page,
+static void settle(const struct chaos_law *law, struct rig_page *page,
                    struct chaos_findings *findings, uint8_t *node)
 {
     memcpy(node, law->node, law->nodes);
     for (uint32_t reader = 0; reader < law->nodes; reader++)
         for (uint32_t n = 0; is_reader(law, reader) && n < law->nodes; n++)
-            if (node[n] == CHAOS_EITHER && *chaos_page_node(page, reader, n) > 0)
+            if (node[n] == CHAOS_EITHER && *rig_page_node(page, reader, n) > 0)
                 node[n] = CHAOS_DIES;
     for (uint32_t n = 0; n < law->nodes; n++) {
         uint32_t other = law->pair[n] - 1;
@@ -92,7 +92,7 @@ static void settle(const struct chaos_law *law, struct chaos_page *page,
             node[n] = CHAOS_LIVES;
 }
 
-void chaos_law_find(const struct chaos_law *law, struct chaos_page *page,
+void chaos_law_find(const struct chaos_law *law, struct rig_page *page,
                     struct chaos_findings *findings)
 {
     uint8_t node[CHAOS_NODES_MAX];
@@ -102,12 +102,12 @@ void chaos_law_find(const struct chaos_law *law, struct chaos_page *page,
         if (!is_reader(law, reader))
             continue;
         for (uint32_t n = 0; n < law->nodes; n++) {
-            judge(findings, node[n], true, n, reader, *chaos_page_node(page, reader, n));
+            judge(findings, node[n], true, n, reader, *rig_page_node(page, reader, n));
             judge(findings, process_fate(law, node, n), false, n, reader,
-                  *chaos_page_process(page, reader, n));
+                  *rig_page_process(page, reader, n));
         }
-        if (*chaos_page_wrong(page, reader) > 0) {
-            findings->wrong += *chaos_page_wrong(page, reader);
+        if (page->slots[reader].wrong > 0) {
+            findings->wrong += page->slots[reader].wrong;
             say(findings, "an event that cannot be was read", false, reader, reader);
         }
     }

@@ -3,8 +3,8 @@
 #ifndef MU_CHAOS_RANDOM_LAW_H
 #define MU_CHAOS_RANDOM_LAW_H
 
-#include "chaos/random/page.h"
 #include "chaos/random/plan.h"
+#include "rig/page.h"
 
 enum chaos_fate {
     CHAOS_LIVES,
@@ -34,7 +34,7 @@ void chaos_law_take(struct chaos_law *law, const struct chaos_planned *planned);
 /* Something went otherwise than planned: this node may be declared dead, or not. */
 void chaos_law_blur(struct chaos_law *law, mu_slot node);
 
-void chaos_law_find(const struct chaos_law *law, struct chaos_page *page,
+void chaos_law_find(const struct chaos_law *law, struct rig_page *page,
                     struct chaos_findings *findings);
 
 #endif

@@ -1,12 +1,10 @@
 /* muster chaos random: faults drawn from a seed, and whether everybody was told of them. */
-#include "rig/page.h"
 #include "rig/stall.h"
 #include "chaos/act.h"
 #include "chaos/random/law.h"
 #include "chaos/random/log.h"
 #include "chaos/stage.h"
 #include "command/commands.h"
-#include "rig/libexec.h"
 #include "command/output.h"
 #include "command/span.h"
 
@@ -21,7 +19,7 @@ static const char path[] = "muster chaos random";
 #define MS UINT64_C(1000000)
 
 enum {
-    LIMIT_MS = 10000,   /* and ten timeouts: for everybody to know, and for readers to be there */
+    LIMIT_MS = 10000,   /* and ten timeouts: for everybody to know */
     LOOK_MS = 5,        /* between two looks for that */
     SETTLE_PERIODS = 4, /* before the first round */
     STALL_PERCENT = 30, /* of timeout - period: short faults take up to 60 of it */
@@ -43,8 +41,6 @@ struct random_run {
     struct chaos_law law;
     struct chaos_stage stage;
     struct chaos_stage_config config;
-    struct chaos_page *page;
-    int page_fd;
     struct chaos_log log; /* of the daemons */
     bool has_machine;     /* that is as planned */
     uint64_t told;        /* so far, on this machine */
@@ -69,41 +65,28 @@ static void print_round(FILE *to, const struct chaos_round *round)
 
 /* ---- a machine ---- */
 
-/* Nodes that were declared dead because the host stood still never have their readers. */
-static void give_up_machine(struct random_run *run, uint64_t from_ns)
+/* Nodes that were declared dead because the host stood still never have their readers.  False: that
+ * is not why there is no machine. */
+static bool is_excused(struct random_run *run, uint64_t from_ns)
 {
     uint64_t now_ns = bench_now_ns();
     run->has_machine = false;
+    if (run->stage.signal != 0 || run->stage.rig.is_broken)
+        return false;
     if (!stall_between(&run->windows, from_ns, now_ns)) {
-        fprintf(stderr, "%s: %u of %u readers were there after %u s\n", path, run->page->ready,
-                run->plan.nodes, LIMIT_MS / 1000);
         run->totals.hung++;
-        return;
+        return false;
     }
     fprintf(stderr,
             "%s: the host stood still for up to %" PRIu64 " ms while a machine started, which does "
-            "not count (%u of %u readers were there)\n",
-            path, stall_longest_between_ns(&run->windows, from_ns, now_ns) / MS, run->page->ready,
-            run->plan.nodes);
+            "not count\n",
+            path, stall_longest_between_ns(&run->windows, from_ns, now_ns) / MS);
+    return true;
 }
 
 /* False: it was interrupted, or something hangs. */
-static bool wait_ready(struct random_run *run, uint64_t from_ns)
-{
-    while (run->page->ready < run->plan.nodes) {
-        if (bench_now_ns() > from_ns + LIMIT_MS * MS) {
-            give_up_machine(run, from_ns);
-            return run->totals.hung == 0;
-        }
-        if (!chaos_stage_pass_ms(&run->stage, LOOK_MS))
-            return false;
-    }
-    return chaos_stage_pass_ms(&run->stage, (uint32_t)(SETTLE_PERIODS * run->plan.period_ns / MS));
-}
-
 static bool open_machine(struct random_run *run)
 {
-    chaos_page_reset(run->page);
     run->law = (struct chaos_law){.nodes = run->plan.nodes};
     run->told = 0;
     run->has_machine = true;
@@ -112,10 +95,11 @@ static bool open_machine(struct random_run *run)
     uint64_t from_ns = bench_now_ns();
     bool good = chaos_stage_open(&run->stage, &run->config);
     chaos_log_restore(&run->log);
-    good = good && wait_ready(run, from_ns);
     if (!good && run->stage.signal == 0)
         chaos_log_show(&run->log);
-    return good;
+    if (!good)
+        return is_excused(run, from_ns);
+    return chaos_stage_pass_ms(&run->stage, (uint32_t)(SETTLE_PERIODS * run->plan.period_ns / MS));
 }
 
 /* Does a socket of a daemon of this machine remain? */
@@ -135,7 +119,7 @@ static bool is_left(uint64_t machine)
 
 static void close_machine(struct random_run *run)
 {
-    uint64_t machine = run->stage.ring.machine != NULL ? machine_id(run->stage.ring.machine) : 0;
+    uint64_t machine = run->stage.rig.machine != NULL ? machine_id(run->stage.rig.machine) : 0;
     chaos_stage_close(&run->stage);
     if (machine != 0 && is_left(machine)) {
         fprintf(stderr, "%s: a daemon of machine %016" PRIx64 " is left\n", path, machine);
@@ -218,11 +202,11 @@ static bool do_faults(struct random_run *run)
 /* A node that was declared dead ends by itself. */
 static bool is_settled(struct random_run *run, struct chaos_findings *findings)
 {
-    chaos_law_find(&run->law, run->page, findings);
+    chaos_law_find(&run->law, run->stage.page, findings);
     if (findings->first[0] != '\0')
         return false;
     for (mu_slot node = 0; node < run->plan.nodes; node++)
-        if (run->law.node[node] == CHAOS_DIES && machine_alive(run->stage.ring.machine, node)) {
+        if (run->law.node[node] == CHAOS_DIES && machine_alive(run->stage.rig.machine, node)) {
             snprintf(findings->first, sizeof findings->first, "node %u: its daemon goes on", node);
             return false;
         }
@@ -379,19 +363,10 @@ static bool start_stall(struct random_run *run, uint64_t seconds)
 /* Returns the exit code. */
 static int play(struct random_run *run, uint64_t seconds, uint64_t seed, bool json)
 {
-    char reader[PATH_MAX], page_path[CHAOS_PATH_MAX];
-    int error = libexec_find("muster-chaos-reader", reader);
-    if (error != 0) {
-        fprintf(stderr, "%s: %s: %s\n", path, reader, strerror(error));
+    if (!chaos_log_open(&run->log)) {
+        fprintf(stderr, "%s: memory for what daemons say: %s\n", path, strerror(errno));
         return 1;
     }
-    run->page = chaos_page_make(run->plan.nodes, &run->page_fd);
-    if (run->page == NULL || !chaos_log_open(&run->log)) {
-        fprintf(stderr, "%s: memory for %u readers: %s\n", path, run->plan.nodes, strerror(errno));
-        return 1;
-    }
-    const char *const argv[] = {reader, chaos_page_path(run->page_fd, page_path), NULL};
-    run->config.argv = argv;
     if (!start_stall(run, seconds))
         return 1;
     run->end_ns = bench_now_ns() + seconds * 1000 * MS;
@@ -402,8 +377,6 @@ static int play(struct random_run *run, uint64_t seconds, uint64_t seed, bool js
         report(run, seed, json);
     stall_windows_free(&run->windows);
     chaos_log_close(&run->log);
-    chaos_page_free(run->page);
-    close(run->page_fd);
     return good && !is_failed(&run->totals) ? 0 : 1;
 }
 
@@ -446,6 +419,7 @@ int cmd_chaos_random(int argc, char **argv)
     run.config = (struct chaos_stage_config){.command = path,
                                              .nodes = (uint32_t)nodes,
                                              .procs = 1,
+                                             .role = "count",
                                              .period_ns = period_ns,
                                              .timeout_ns = timeout_ns};
     if (plan)

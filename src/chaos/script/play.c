@@ -252,8 +252,7 @@ int cmd_chaos_script(int argc, char **argv)
     struct chaos_script script = {0};
     struct play play = {.script = &script, .json = json};
     char why[SPAN_WHY_MAX];
-    const char *const waits[] = {"sleep", "infinity", NULL};
-    struct chaos_stage_config config = {.command = path, .argv = waits};
+    struct chaos_stage_config config = {.command = path, .role = "wait"};
     if (name == NULL)
         args_fail(&command, "the script is missing");
     if (nodes != 0 && machine != NULL)
