@@ -45,7 +45,7 @@ static void print_words(const struct explore_result *result)
 
 /* What the flags say. */
 struct flags {
-    uint64_t nodes, crashes, posts, resets, window, agreements, rounds, lapses, fanout;
+    uint64_t nodes, crashes, posts, resets, window, room, agreements, rounds, lapses, fanout;
     bool root_at_dead, calls_first, every_order;
     const char *mutant, *rules, *law;
 };
@@ -155,6 +155,7 @@ static void run(const struct command *command, const struct flags *flags, const 
                                     .resets =
                                         flags->resets == UINT64_MAX ? 2 : (uint32_t)flags->resets,
                                     .window = (uint32_t)flags->window,
+                                    .room = (uint32_t)flags->room,
                                     .broken_rules = broken};
         explore_link(&link, options, result);
     }
@@ -185,6 +186,8 @@ int cmd_sim_explore(int argc, char **argv)
         {"resets", ARG_NUMBER, &flags.resets, 0, EXPLORE_LINK_RESETS_MAX, "R",
          "link: resets (2); agree: of connections (0)"},
         {"window", ARG_NUMBER, &flags.window, 1, 8, "W", "link: frames on their way (2)"},
+        {"room", ARG_NUMBER, &flags.room, 0, EXPLORE_LINK_ROOM_MAX, "N",
+         "link: places for notices at each node, and a third node that dies; 0: enough (0)"},
         {"agreements", ARG_NUMBER, &flags.agreements, 1, EXPLORE_AGREE_GROUPS_MAX, "A",
          "agree: at the same time (1)"},
         {"rounds", ARG_NUMBER, &flags.rounds, 1, EXPLORE_AGREE_ROUNDS_MAX, "R",

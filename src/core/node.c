@@ -19,7 +19,8 @@ static struct mu_node *lay_out(struct mu_arena *arena, const struct mu_config *c
     mu_links_init(&target->links, arena, (uint16_t)config->limits.links, config->limits.window,
                   config->ack_delay_ns);
     mu_dead_init(&target->dead, arena, config->size, config->limits.dead);
-    mu_seen_init(&target->seen, arena, config->limits.seen);
+    mu_seen_init(&target->seen, arena, config->limits.seen,
+                 (config->broken_rules & MU_BROKEN_SEEN_APART) != 0);
     return node;
 }
 
@@ -41,10 +42,10 @@ struct mu_node *mu_node_init(void *memory, size_t bytes, const struct mu_config 
 
 uint32_t mu_node_effects_max(const struct mu_config *config)
 {
-    /* A full ring on every edge, an opening on each, an acknowledgement on every link, and a few of
-     * the rest: deliver, close, fenced, faults. */
+    /* A full ring on every edge, an opening on each, an acknowledgement and a word that there is
+     * room on every link, and a few of the rest: deliver, close, fenced, faults. */
     uint32_t edges = mu_graph_edges(config->size);
-    return edges * (config->limits.window + 1u) + config->limits.links + 8;
+    return edges * (config->limits.window + 1u) + 2 * config->limits.links + 8;
 }
 
 /* ---- deaths: one door, whether seen or heard ---- */
@@ -65,8 +66,11 @@ static void cut(struct mu_node *node, mu_slot slot, struct mu_update *update)
 
 static bool is_own_death(const struct mu_node *node, const struct mu_notice_id *id)
 {
-    return id->kind == MU_NOTICE_NODE_DEAD && id->index == node->spread.self &&
-           id->stream >= node->config.incarnation;
+    if (id->kind != MU_NOTICE_NODE_DEAD || id->index != node->spread.self)
+        return false;
+    if (is_broken(node, MU_BROKEN_OWN_DEATH))
+        return id->stream == node->config.incarnation;
+    return id->stream >= node->config.incarnation;
 }
 
 /* Heard before?  Most copies are of something that is still held. */
@@ -91,7 +95,9 @@ static enum mu_fault check_shape(const struct mu_node *node, const struct mu_not
     return MU_FAULT_NONE;
 }
 
-static enum mu_fault check_room(const struct mu_node *node, const struct mu_notice_id *id)
+/* 'from' is MU_SLOT_NONE for what was seen here: it leaves room for what is heard. */
+static enum mu_fault check_room(const struct mu_node *node, const struct mu_notice_id *id,
+                                mu_slot from)
 {
     if (is_own_death(node, id))
         return MU_FAULT_NONE;
@@ -100,15 +106,16 @@ static enum mu_fault check_room(const struct mu_node *node, const struct mu_noti
                     node->spread.deaths < node->config.limits.dead;
         return fits ? MU_FAULT_NONE : MU_FAULT_DEAD_FULL;
     }
-    if (!mu_spread_has_room(&node->spread))
+    bool fits = from == MU_SLOT_NONE ? mu_spread_has_room_for_own(&node->spread, node->now_ns)
+                                     : mu_spread_has_room(&node->spread);
+    if (!fits)
         return MU_FAULT_NOTICES_FULL;
     return mu_seen_fits(&node->seen, id) ? MU_FAULT_NONE : MU_FAULT_SEEN_FULL;
 }
 
-static bool is_for_lack_of_room(enum mu_fault fault)
+static bool can_be_pushed_back(enum mu_fault fault)
 {
-    return fault == MU_FAULT_DEAD_FULL || fault == MU_FAULT_NOTICES_FULL ||
-           fault == MU_FAULT_SEEN_FULL;
+    return fault == MU_FAULT_NOTICES_FULL || fault == MU_FAULT_SEEN_FULL;
 }
 
 /* Is it news, and can it be taken? */
@@ -122,7 +129,7 @@ static enum mu_fault judge(struct mu_node *node, const struct mu_notice *notice,
     if (is_known(node, &notice->id, from))
         return MU_FAULT_NONE; /* every edge of the graph may repeat the news */
     *is_news = true;
-    return check_room(node, &notice->id);
+    return check_room(node, &notice->id, from);
 }
 
 /* Order: mark dead, cut, forward the notice, send to the replacements what they may lack. */
@@ -187,7 +194,8 @@ static struct mu_link *link_to(struct mu_node *node, mu_slot peer)
 static void refuse(struct mu_link *link, enum mu_fault fault, struct mu_update *update)
 {
     mu_update_fault(update, fault, link->peer);
-    mu_update_close(update, is_for_lack_of_room(fault) ? MU_CLOSE_FULL : MU_CLOSE_RULE, link->peer);
+    mu_update_close(update, fault == MU_FAULT_DEAD_FULL ? MU_CLOSE_FULL : MU_CLOSE_RULE,
+                    link->peer);
     mu_link_down(link);
 }
 
@@ -200,19 +208,48 @@ static enum mu_fault on_ack(struct mu_node *node, struct mu_link *link, uint64_t
     return fault;
 }
 
-/* A notice that there is no room for is not accepted: the link closes, and it comes again. */
+/* No room: from here on nothing is taken until the other side has answered. */
+static void push_back(struct mu_node *node, struct mu_link *link, enum mu_fault fault,
+                      struct mu_update *update)
+{
+    mu_update_fault(update, fault, link->peer);
+    mu_link_say(link, MU_FRAME_FULL, update);
+    link->told_full = link->ignores = true;
+    node->owes_room = true;
+}
+
+/* A frame that was on its way when there was no room: it will come again, with another number.  The
+ * death of a node does not wait for that. */
+static void on_ignored(struct mu_node *node, const struct mu_link *link,
+                       const struct mu_notice *notice, struct mu_update *update)
+{
+    bool is_news;
+    if (notice->id.kind == MU_NOTICE_NODE_DEAD && !is_broken(node, MU_BROKEN_DEATHS_WAIT) &&
+        judge(node, notice, link->peer, &is_news) == MU_FAULT_NONE)
+        learn(node, notice, link->peer, is_news, update);
+}
+
+/* A notice that there is no room for is not accepted: it is pushed back, and comes again. */
 static enum mu_fault on_notice(struct mu_node *node, struct mu_link *link,
                                const struct mu_frame *frame, uint64_t transit_ns,
                                struct mu_update *update)
 {
     struct mu_notice notice = frame->notice;
     notice.age_ns += transit_ns;
+    if (link->ignores) {
+        on_ignored(node, link, &notice, update);
+        return MU_FAULT_NONE;
+    }
     enum mu_fault fault = MU_FAULT_NONE, judged = MU_FAULT_NONE;
     bool is_news = false;
     if (frame->sequence == link->received + 1)
         judged = judge(node, &notice, link->peer, &is_news);
-    if (is_for_lack_of_room(judged))
+    if (judged == MU_FAULT_DEAD_FULL)
         return judged;
+    if (can_be_pushed_back(judged)) {
+        push_back(node, link, judged, update);
+        return MU_FAULT_NONE;
+    }
     if (!mu_link_accept(&node->links, link, frame->sequence, node->now_ns, &fault))
         return fault;
     if (judged != MU_FAULT_NONE)
@@ -220,6 +257,34 @@ static enum mu_fault on_notice(struct mu_node *node, struct mu_link *link,
     else if (!is_broken(node, MU_BROKEN_FENCE_RELAYED) || !mu_dead_is_out(&node->dead, notice.root))
         learn(node, &notice, link->peer, is_news, update);
     return MU_FAULT_NONE;
+}
+
+/* What is said of room: docs/spec/link.md. */
+static void on_word(struct mu_node *node, struct mu_link *link, enum mu_frame_type type,
+                    struct mu_update *update)
+{
+    if (type == MU_FRAME_FULL)
+        mu_spread_push_back(&node->spread, link, node->now_ns, update);
+    else if (type == MU_FRAME_AGAIN)
+        link->ignores = false;
+    else if (type == MU_FRAME_ROOM) {
+        link->pushed_back = false;
+        mu_spread_on_room(&node->spread, link, node->now_ns, update);
+    }
+}
+
+/* Whoever was told that there is no room hears when there is. */
+static void tell_room(struct mu_node *node, struct mu_update *update)
+{
+    if (!mu_spread_has_room_again(&node->spread) || node->seen.count == node->seen.capacity)
+        return;
+    node->owes_room = false;
+    for (uint32_t i = 0; i < node->links.count; i++) {
+        struct mu_link *link = &node->links.at[i];
+        if (link->told_full)
+            mu_link_say(link, MU_FRAME_ROOM, update);
+        link->told_full = false;
+    }
 }
 
 static void on_recv(struct mu_node *node, const struct mu_event *event, struct mu_update *update)
@@ -232,8 +297,10 @@ static void on_recv(struct mu_node *node, const struct mu_event *event, struct m
         return;
     }
     enum mu_fault fault = on_ack(node, link, frame->ack, update);
-    if (fault == MU_FAULT_NONE && frame->type != MU_FRAME_ACK)
+    if (fault == MU_FAULT_NONE && frame->type == MU_FRAME_NOTICE)
         fault = on_notice(node, link, frame, event->recv.transit_ns, update);
+    else if (fault == MU_FAULT_NONE)
+        on_word(node, link, (enum mu_frame_type)frame->type, update);
     if (fault != MU_FAULT_NONE)
         refuse(link, fault, update);
 }
@@ -379,6 +446,8 @@ void mu_node_step(struct mu_node *node, const struct mu_event *event, struct mu_
     update->count = 0;
     if (!node->fenced)
         dispatch(node, event, update);
+    if (node->owes_room && !node->fenced)
+        tell_room(node, update);
     if (node->fenced) {
         for (int timer = 0; timer < MU_TIMERS; timer++)
             update->deadline_ns[timer] = MU_NEVER;
@@ -413,7 +482,9 @@ static void print_links(const struct mu_node *node, struct mu_fingerprint *print
         mu_fingerprint_add(&one, link->incarnation);
         mu_fingerprint_add(&one, link->sent);
         mu_fingerprint_add(&one, link->received);
-        mu_fingerprint_add(&one, (uint64_t)link->owed << 8 | (uint64_t)link->up << 2 |
+        mu_fingerprint_add(&one, (uint64_t)link->owed << 8 | (uint64_t)link->told_full << 5 |
+                                     (uint64_t)link->ignores << 4 |
+                                     (uint64_t)link->pushed_back << 3 | (uint64_t)link->up << 2 |
                                      (uint64_t)link->starved << 1 | (uint64_t)link->asked);
         for (uint16_t k = 0; k < link->pending; k++) {
             mu_body body = mu_link_pending_at(&node->links, link, k);
@@ -431,7 +502,8 @@ static void print_links(const struct mu_node *node, struct mu_fingerprint *print
 void mu_node_fingerprint(const struct mu_node *node, enum mu_fingerprint_scope scope,
                          struct mu_fingerprint *print)
 {
-    mu_fingerprint_add(print, (uint64_t)node->started << 1 | (uint64_t)node->fenced);
+    mu_fingerprint_add(print, (uint64_t)node->owes_room << 2 | (uint64_t)node->started << 1 |
+                                  (uint64_t)node->fenced);
     mu_fingerprint_add(print, node->posted);
     for (uint32_t i = 0; i < node->dead.count; i++) {
         mu_fingerprint_add(print, node->dead.entries[i].slot);

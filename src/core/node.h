@@ -20,7 +20,8 @@
 struct mu_node {
     uint64_t now_ns;
     bool started;
-    bool fenced; /* declared dead: inert for good */
+    bool fenced;    /* declared dead: inert for good */
+    bool owes_room; /* some peer was told that there is none, and is to be told when there is */
     struct mu_links links;
     struct mu_spread spread;
     struct mu_dead dead;

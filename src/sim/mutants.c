@@ -32,6 +32,12 @@ const struct sim_mutant sim_mutants[] = {
     {"no-fence", "the link to a dead node stays open", MU_BROKEN_NO_FENCE, SIM_SPREAD},
     {"send-again", "an edge that is done is served again", MU_BROKEN_SEND_AGAIN, SIM_SPREAD},
     {"chain", "the tree is a chain from slot to slot", MU_BROKEN_CHAIN, SIM_SPREAD},
+    {"deaths-wait", "a node's death waits for room like everything else", MU_BROKEN_DEATHS_WAIT,
+     SIM_SPREAD},
+    {"own-death", "a node is fenced by its own incarnation's death only", MU_BROKEN_OWN_DEATH,
+     SIM_SPREAD},
+    {"ranges-apart", "ranges of known notices are not joined to the next", MU_BROKEN_SEEN_APART,
+     SIM_SPREAD},
     {"no-lag", "an observer's own lag is not given back", MU_DETECT_BROKEN_NO_LAG, SIM_RING},
     {"sequential-mending", "one timeout after the other", MU_DETECT_BROKEN_SEQUENTIAL, SIM_RING},
     {"fence-origin", "DEAD is believed for any incarnation", MU_DETECT_BROKEN_FENCE_ORIGIN,
@@ -151,6 +157,12 @@ static void explore_spreads(const struct sim_mutant *mutant, struct sim_mutant_r
     explore_link(&link, &options, &found);
     result->nodes = 2;
     note_explore(&found, "explore link", result);
+    link = (struct explore_link){
+        .posts = 1, .resets = 0, .window = 2, .room = 1, .broken_rules = mutant->rule};
+    if (!result->caught) {
+        explore_link(&link, &options, &found);
+        note_explore(&found, "explore link", result);
+    }
     for (uint32_t nodes = 2; !result->caught && nodes <= 4; nodes++) {
         struct explore_spread spread = {
             .nodes = nodes, .crashes = nodes - 1, .posts = 1, .broken_rules = mutant->rule};

@@ -28,6 +28,9 @@ enum mu_broken_rule {
     MU_BROKEN_NO_FENCE = 1u << 9,      /* the link to a dead node stays open */
     MU_BROKEN_SEND_AGAIN = 1u << 10,   /* an edge that is done is served again */
     MU_BROKEN_CHAIN = 1u << 11,        /* the tree is a chain from slot to slot */
+    MU_BROKEN_DEATHS_WAIT = 1u << 12,  /* a node's death waits for room like everything else */
+    MU_BROKEN_OWN_DEATH = 1u << 13,    /* a node is fenced by its own incarnation's death only */
+    MU_BROKEN_SEEN_APART = 1u << 14,   /* ranges of known notices are not joined to the next */
 };
 
 struct mu_config {

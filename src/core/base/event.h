@@ -7,14 +7,18 @@
 
 /* ---- frames: what one link carries ---- */
 
+/* 3 to 6 are taken by what drivers say to each other (wire/peer). */
 enum mu_frame_type {
     MU_FRAME_NOTICE = 1, /* numbered, resent until acknowledged */
     MU_FRAME_ACK = 2,    /* nothing but the acknowledgement that every frame carries */
+    MU_FRAME_FULL = 7,   /* no room here: what follows 'ack' was not taken, but deaths of nodes */
+    MU_FRAME_ROOM = 8,   /* there is room again */
+    MU_FRAME_AGAIN = 9,  /* the answer to FULL: from here on numbers follow what it acknowledged */
 };
 
 struct mu_frame {
     uint8_t type;
-    uint64_t sequence; /* of this frame on its link, from 1; 0 in an ACK */
+    uint64_t sequence; /* of this frame on its link, from 1; 0 in all but a NOTICE */
     uint64_t ack;      /* the last sequence received without a gap from the other side */
     struct mu_notice notice;
 };

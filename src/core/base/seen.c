@@ -3,11 +3,12 @@
 #include <assert.h>
 #include <string.h>
 
-void mu_seen_init(struct mu_seen *seen, struct mu_arena *arena, uint32_t capacity)
+void mu_seen_init(struct mu_seen *seen, struct mu_arena *arena, uint32_t capacity, bool apart)
 {
     seen->ranges = mu_arena_array(arena, capacity, sizeof *seen->ranges);
     seen->count = 0;
     seen->capacity = capacity;
+    seen->apart = apart;
 }
 
 /* Does the range lie wholly before the identity? */
@@ -56,7 +57,7 @@ static bool touches_previous(const struct mu_seen *seen, uint32_t at, const stru
 
 static bool touches_next(const struct mu_seen *seen, uint32_t at, const struct mu_notice_id *id)
 {
-    return at < seen->count && same_stream(&seen->ranges[at], id) &&
+    return !seen->apart && at < seen->count && same_stream(&seen->ranges[at], id) &&
            seen->ranges[at].first == id->index + 1;
 }
 

@@ -16,9 +16,10 @@ struct mu_seen {
     struct mu_seen_range *ranges;
     uint32_t count;
     uint32_t capacity;
+    bool apart; /* a rule that a test breaks: MU_BROKEN_SEEN_APART */
 };
 
-void mu_seen_init(struct mu_seen *seen, struct mu_arena *arena, uint32_t capacity);
+void mu_seen_init(struct mu_seen *seen, struct mu_arena *arena, uint32_t capacity, bool apart);
 
 bool mu_seen_has(const struct mu_seen *seen, const struct mu_notice_id *id);
 

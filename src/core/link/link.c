@@ -84,6 +84,28 @@ mu_body mu_link_pending_at(const struct mu_links *links, const struct mu_link *l
     return *ring_place(links, link, i);
 }
 
+void mu_link_put_at(struct mu_links *links, const struct mu_link *link, uint16_t i, mu_body body)
+{
+    assert(i < link->pending);
+    *ring_place(links, link, i) = body;
+}
+
+void mu_link_shorten(struct mu_link *link, uint16_t count)
+{
+    assert(count <= link->pending);
+    link->sent -= link->pending - count;
+    link->pending = count;
+}
+
+void mu_link_say(struct mu_link *link, enum mu_frame_type type, struct mu_update *update)
+{
+    struct mu_effect *effect = mu_update_add(update, MU_DO_SEND);
+    effect->peer = link->peer;
+    effect->frame.type = (uint8_t)type;
+    effect->frame.ack = link->received;
+    link->owed = 0;
+}
+
 void mu_link_stamp(struct mu_link *link, uint16_t i, struct mu_frame *frame)
 {
     assert(i < link->pending);
@@ -143,10 +165,12 @@ void mu_link_up(struct mu_link *link, uint32_t incarnation)
     link->owed = 0; /* the handshake said what has arrived */
 }
 
+/* What was said of room goes with the connection: on the next one it shows again. */
 void mu_link_down(struct mu_link *link)
 {
     link->up = false;
     link->owed = 0;
+    link->told_full = link->ignores = link->pushed_back = false;
 }
 
 void mu_links_send_acks(struct mu_links *links, struct mu_update *update)
@@ -154,12 +178,7 @@ void mu_links_send_acks(struct mu_links *links, struct mu_update *update)
     links->ack_due_ns = MU_NEVER;
     for (uint32_t i = 0; i < links->count; i++) {
         struct mu_link *link = &links->at[i];
-        if (!link->up || link->owed == 0)
-            continue;
-        struct mu_effect *effect = mu_update_add(update, MU_DO_SEND);
-        effect->peer = link->peer;
-        effect->frame.type = MU_FRAME_ACK;
-        effect->frame.ack = link->received;
-        link->owed = 0;
+        if (link->up && link->owed > 0)
+            mu_link_say(link, MU_FRAME_ACK, update);
     }
 }

@@ -25,8 +25,11 @@ struct mu_link {
     uint16_t pending;  /* frames in the ring: sent - pending is acknowledged */
     uint16_t owed;     /* frames received since an acknowledgement went out */
     bool up : 1;
-    bool starved : 1; /* something waits for room in the ring */
-    bool asked : 1;   /* the driver was asked to open it */
+    bool starved : 1;     /* something waits for room in the ring */
+    bool asked : 1;       /* the driver was asked to open it */
+    bool told_full : 1;   /* the other side knows that there is no room here */
+    bool ignores : 1;     /* it was told, and has not answered: its numbers mean nothing yet */
+    bool pushed_back : 1; /* the other side has no room but for deaths of nodes */
 };
 
 struct mu_links {
@@ -67,6 +70,14 @@ bool mu_link_push(struct mu_links *links, struct mu_link *link, mu_body body);
 
 /* The i-th pending frame, oldest first. */
 mu_body mu_link_pending_at(const struct mu_links *links, const struct mu_link *link, uint16_t i);
+
+/* Keeps the first 'count' pending frames, each with the body that was put in its place: their
+ * numbers follow what is acknowledged.  The rest is taken back as if it had never been sent. */
+void mu_link_put_at(struct mu_links *links, const struct mu_link *link, uint16_t i, mu_body body);
+void mu_link_shorten(struct mu_link *link, uint16_t count);
+
+/* Emits a frame without a number: it carries the acknowledgement, and what its type says. */
+void mu_link_say(struct mu_link *link, enum mu_frame_type type, struct mu_update *update);
 
 /* Fills sequence and ack of the i-th pending frame, which is about to be sent. */
 void mu_link_stamp(struct mu_link *link, uint16_t i, struct mu_frame *frame);

@@ -222,11 +222,19 @@ void mu_spread_emit(struct mu_spread *spread, struct mu_link *link, uint16_t i, 
     mu_link_stamp(link, i, &effect->frame);
 }
 
+/* The death of a node waits for no room on the other side: it has a place there. */
+static bool always_fits(const struct mu_spread *spread, mu_body body)
+{
+    return spread->held[body].id.kind == MU_NOTICE_NODE_DEAD &&
+           !is_broken(spread, MU_BROKEN_DEATHS_WAIT);
+}
+
 static void send_on(struct mu_spread *spread, mu_body body, uint32_t edge, uint64_t now_ns,
                     struct mu_update *update)
 {
     struct mu_link *link = &spread->links->at[spread->edges[edge].link];
-    if (!mu_link_has_room(spread->links, link)) {
+    bool waits = link->pushed_back && !always_fits(spread, body);
+    if (waits || !mu_link_has_room(spread->links, link)) {
         link->starved = true; /* mu_spread_on_room() comes back to it */
         return;
     }
@@ -304,9 +312,43 @@ static void serve_queue(struct mu_spread *spread, const struct mu_queue *queue, 
 
 /* ---- learning ---- */
 
+static uint32_t used(const struct mu_spread *spread)
+{
+    return (uint32_t)spread->count - spread->deaths;
+}
+
 bool mu_spread_has_room(const struct mu_spread *spread)
 {
-    return spread->count - spread->deaths < spread->capacity;
+    return used(spread) < spread->capacity;
+}
+
+static bool is_new_term(const struct mu_spread *spread, uint64_t now_ns)
+{
+    return now_ns - spread->own_since_ns >= spread->redundant_wait_ns;
+}
+
+/* What all nodes see before they hear of each other is to fit into the other half. */
+bool mu_spread_has_room_for_own(const struct mu_spread *spread, uint64_t now_ns)
+{
+    uint32_t share = spread->capacity / 2 / spread->size;
+    uint32_t taken = is_new_term(spread, now_ns) ? 0 : spread->own_count;
+    return 2 * used(spread) < spread->capacity && taken < (share == 0 ? 1 : share);
+}
+
+static void count_own(struct mu_spread *spread, uint64_t now_ns)
+{
+    if (is_new_term(spread, now_ns)) {
+        spread->own_since_ns = now_ns;
+        spread->own_count = 0;
+    }
+    spread->own_count++;
+}
+
+/* A quarter: one place at a time would be asked for by all links, and given to one. */
+bool mu_spread_has_room_again(const struct mu_spread *spread)
+{
+    uint32_t left = spread->capacity - used(spread);
+    return left > 0 && 4 * left >= spread->capacity;
 }
 
 static mu_body hold(struct mu_spread *spread, const struct mu_notice *notice, uint64_t now_ns)
@@ -369,6 +411,8 @@ void mu_spread_learn(struct mu_spread *spread, const struct mu_notice *notice, m
     struct mu_held *held = &spread->held[body];
     if (from != MU_SLOT_NONE)
         mark_done(spread, body, from);
+    else if (notice->id.kind != MU_NOTICE_NODE_DEAD)
+        count_own(spread, now_ns);
     serve(spread, body, WAVE_URGENT, now_ns, update);
 
     struct mu_effect *deliver = mu_update_add(update, MU_DO_DELIVER);
@@ -414,6 +458,25 @@ void mu_spread_on_room(struct mu_spread *spread, struct mu_link *link, uint64_t 
     uint32_t edge = mu_spread_edge_of(spread, link->peer);
     if (edge < spread->edge_count)
         serve_all_on(spread, edge, now_ns, update);
+}
+
+void mu_spread_push_back(struct mu_spread *spread, struct mu_link *link, uint64_t now_ns,
+                         struct mu_update *update)
+{
+    uint32_t edge = mu_spread_edge_of(spread, link->peer);
+    uint16_t kept = 0;
+    for (uint16_t i = 0; i < link->pending; i++) {
+        mu_body body = mu_link_pending_at(spread->links, link, i);
+        if (always_fits(spread, body))
+            mu_link_put_at(spread->links, link, kept++, body);
+        else if (edge < spread->edge_count)
+            spread->held[body].done &= ~bit(edge);
+    }
+    mu_link_shorten(link, kept);
+    link->pushed_back = link->starved = true;
+    mu_link_say(link, MU_FRAME_AGAIN, update);
+    for (uint16_t i = 0; i < kept; i++)
+        mu_spread_emit(spread, link, i, now_ns, update);
 }
 
 /* ---- deadlines ---- */

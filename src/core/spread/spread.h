@@ -62,6 +62,8 @@ struct mu_spread {
     struct mu_queue await_onward, await_back, retained;
     uint64_t redundant_wait_ns;
     uint64_t retain_ns;
+    uint64_t own_since_ns; /* of notices seen here, but deaths of nodes: when the last term began */
+    uint32_t own_count;    /* and how many were taken in it; a term is redundant_wait_ns */
     uint8_t *payloads;
     struct mu_links *links;
     const struct mu_dead *dead;
@@ -75,8 +77,12 @@ void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
 /* Opens a link along every edge.  With links_up they are taken to be connected. */
 enum mu_fault mu_spread_start(struct mu_spread *spread, bool links_up, struct mu_update *update);
 
-/* Room for one more notice that is not the death of a node? */
+/* Deaths of nodes have places of their own.  Room for one more of all others: that was heard; that
+ * was seen here, which may take half of the places, and of these this node's share in one term;
+ * and enough of it to take what was pushed back? */
 bool mu_spread_has_room(const struct mu_spread *spread);
+bool mu_spread_has_room_for_own(const struct mu_spread *spread, uint64_t now_ns);
+bool mu_spread_has_room_again(const struct mu_spread *spread);
 
 /* News: forwards it to tree children and orphans, delivers it, and plans the redundant edges.
  * 'from' is the neighbour it came from, MU_SLOT_NONE when it was seen here. */
@@ -107,6 +113,11 @@ uint64_t mu_spread_retain_due_ns(const struct mu_spread *spread);
 /* A link has room again. */
 void mu_spread_on_room(struct mu_spread *spread, struct mu_link *link, uint64_t now_ns,
                        struct mu_update *update);
+
+/* The other side has no room: takes back all that is pending there but deaths of nodes, and sends
+ * these once more. */
+void mu_spread_push_back(struct mu_spread *spread, struct mu_link *link, uint64_t now_ns,
+                         struct mu_update *update);
 
 /* Sends the i-th pending frame of a link. */
 void mu_spread_emit(struct mu_spread *spread, struct mu_link *link, uint16_t i, uint64_t now_ns,

@@ -168,7 +168,7 @@ static const char *take_frame(struct peer *peer, const uint8_t *bytes, size_t co
     struct mu_wire_result result = mu_wire_decode(bytes, count, &message);
     if (result.error != MU_WIRE_OK)
         return mu_wire_text(result, text, MU_WIRE_TEXT_MAX);
-    if (message.type != MU_MESSAGE_NOTICE && message.type != MU_MESSAGE_ACK)
+    if (!mu_wire_is_frame(message.type))
         return "a HELLO or a last word in the middle";
     hooks->frame(hooks->owner, peer->slot, &message.frame);
     return NULL;

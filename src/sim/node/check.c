@@ -7,7 +7,11 @@
 #include <assert.h>
 #include <string.h>
 
-enum { FAULTS_MAX = 1024, BUSY_NS = 4 * 1000 * 1000 /* crashes strike while notices travel */ };
+enum {
+    FAULTS_MAX = 1024,
+    BUSY_NS = 4 * 1000 * 1000 /* crashes strike while notices travel */,
+    FLOOD_NODES_MAX = 16
+};
 
 struct draw {
     struct sim_random random;
@@ -98,7 +102,7 @@ static void draw_config(struct draw *draw, uint32_t broken_rules)
         .links = draw->size + mu_graph_edges(draw->size),
         .dead = draw->size,
         .seen = 16,
-        .notices = (uint16_t)(draw->size + 16),
+        .notices = (uint16_t)(8 * draw->size + 16), /* a share of 4 for each node */
         .payload_bytes = 16,
         .window = (uint16_t)sim_random_between(&draw->random, 1, 8),
     };
@@ -122,11 +126,68 @@ static void draw_calm(struct draw *draw)
         config->redundant_wait_ns = 2 * tree_ns;
 }
 
+/* A node is told that it is dead, and so it is: of its own incarnation, or of a later one. */
+static void draw_fence(struct draw *draw)
+{
+    mu_slot node = draw_slot(draw);
+    uint32_t incarnation = 1 + (uint32_t)sim_random_below(&draw->random, 2);
+    add(draw, SIM_FAULT_FENCE, node)->id = mu_notice_node(node, incarnation);
+}
+
+/* In half of the worlds that are flooded there is a share of room for each node, and redundant
+ * edges wait longer than news takes: then everything finds room in time.  In the others there is
+ * less.
+ *
+ * How long a node's death may take: as many hops as the graph has, there and back, each behind a
+ * full window and what it takes to acknowledge that; and the waits of redundant edges. */
+static void draw_room(struct draw *draw)
+{
+    struct mu_config *config = &draw->plan.config;
+    struct sim_net_plan *net = &draw->plan.net;
+    net->jitter_ns_max = draw_us(draw, 0, 100);
+    uint64_t hop_ns = net->delay_ns_min + net->jitter_ns_max;
+    uint32_t bits = mu_graph_bits(draw->size);
+    draw->plan.flood = true;
+    draw->plan.tight = sim_random_chance(&draw->random, 50);
+    config->limits.notices = (uint16_t)(2 * draw->size);
+    if (draw->plan.tight)
+        config->limits.notices = (uint16_t)sim_random_between(&draw->random, 1, draw->size);
+    else if (config->redundant_wait_ns < 4 * hop_ns * bits)
+        config->redundant_wait_ns = 4 * hop_ns * bits;
+    config->limits.seen = FAULTS_MAX;
+    config->retain_ns = 100ull * 1000 * 1000;
+    draw->plan.death_ns_max = (2 * bits + 2) * 4 * hop_ns + 2 * config->redundant_wait_ns;
+}
+
+/* Three times as many payloads and deaths of processes as there is room for, while nodes die. */
+static void draw_flood(struct draw *draw)
+{
+    draw_room(draw);
+    draw->plan.links_up = true;
+    draw->plan.tell_ns_max = draw_us(draw, 50, 200);
+    for (uint32_t i = 0; i < 6 * draw->size; i++) {
+        struct sim_fault *post = add(draw, SIM_FAULT_POST, draw_slot(draw));
+        post->id.kind = MU_NOTICE_PAYLOAD;
+        if (sim_random_chance(&draw->random, 50))
+            post->id = mu_notice_process(1, 1, i);
+    }
+    uint64_t crashes = sim_random_between(&draw->random, 1, 1 + draw->size / 4);
+    for (uint64_t i = 0; i < crashes; i++)
+        draw_crash(draw, draw_slot(draw));
+}
+
+static bool is_flood(uint64_t seed)
+{
+    return seed % 8 == 5;
+}
+
 static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t seed)
 {
     memset(draw, 0, sizeof *draw);
     sim_random_init(&draw->random, seed);
     draw->size = sim_check_nodes_of(check, seed);
+    if (is_flood(seed) && draw->size > FLOOD_NODES_MAX)
+        draw->size = 2 + draw->size % (FLOOD_NODES_MAX - 1);
     draw->plan.seed = seed;
     draw->plan.faults = draw->faults;
     draw_config(draw, check->broken_rules);
@@ -139,6 +200,10 @@ static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t
     draw->plan.told_max = 3;
     draw->plan.tell_ns_min = draw_us(draw, 0, 50);
     draw->plan.tell_ns_max = draw_us(draw, 50, sim_random_chance(&draw->random, 50) ? 200 : 60000);
+    if (is_flood(seed)) {
+        draw_flood(draw);
+        return;
+    }
     draw_posts(draw);
     if (sim_random_chance(&draw->random, 10)) {
         draw_calm(draw);
@@ -147,6 +212,8 @@ static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t
     draw_crashes(draw, seed);
     if (sim_random_chance(&draw->random, 70))
         draw_troubles(draw);
+    if (sim_random_chance(&draw->random, 10))
+        draw_fence(draw);
 }
 
 void sim_check_spread_one(const struct sim_check *check, uint64_t seed, FILE *trace,

@@ -10,9 +10,11 @@
 /* Law K1: what one node posts arrives at the other in order, nothing lost, nothing repeated,
  * however often and whenever the connection breaks.  A break is noticed by each end in its own
  * time: until then it hears what is still on its way, and sends into nothing once the other end has
- * gone. */
+ * gone.
+ *
+ * Law K2, where room is short: the death of a node does not wait for it. */
 
-enum { CHANNEL_MAX = 4 * EXPLORE_LINK_POSTS_MAX };
+enum { CHANNEL_MAX = 8 * EXPLORE_LINK_POSTS_MAX, THIRD = 2 /* the slot of the one that dies */ };
 
 enum action_type {
     ACT_POST = 1,
@@ -21,10 +23,13 @@ enum action_type {
     ACT_DOWN,
     ACT_SHAKE, /* both tell each other what they have */
     ACT_UP,    /* one end takes the new connection into use */
+    ACT_TIMER, /* b: one of the timers of waves and of forgetting */
+    ACT_SEE,   /* node 0 sees that the third node is dead */
 };
 
 struct small_frame {
-    uint8_t post; /* which payload, from 1; 0: an acknowledgement */
+    uint8_t type; /* enum mu_frame_type */
+    uint8_t post; /* of a NOTICE: which payload, from 1; 0: the death of the third node */
     uint8_t sequence, ack;
 };
 
@@ -37,12 +42,13 @@ struct end {
     bool up;
     bool shaken; /* the handshake is done, LINK_UP is to come */
     bool wanted; /* the core has asked for a connection */
-    bool ack_armed;
+    bool armed[MU_TIMERS];
 };
 
 struct pair {
     struct end ends[2];
     uint8_t resets_left;
+    bool seen; /* the third node's death */
 };
 
 struct model {
@@ -68,6 +74,12 @@ static bool is_gone(const struct end *end)
 
 /* ---- steps ---- */
 
+static uint8_t post_of(const struct mu_frame *frame)
+{
+    bool is_payload = frame->type == MU_FRAME_NOTICE && frame->notice.id.kind == MU_NOTICE_PAYLOAD;
+    return is_payload ? (uint8_t)frame->notice.id.index : 0;
+}
+
 static void put(struct model *model, uint32_t from, const struct mu_frame *frame)
 {
     struct end *to = &model->pair->ends[1 - from];
@@ -75,26 +87,37 @@ static void put(struct model *model, uint32_t from, const struct mu_frame *frame
         return;
     assert(to->inbox_count < CHANNEL_MAX);
     to->inbox[to->inbox_count++] = (struct small_frame){
-        .post = frame->type == MU_FRAME_ACK ? 0 : (uint8_t)frame->notice.id.index,
+        .type = frame->type,
+        .post = post_of(frame),
         .sequence = (uint8_t)frame->sequence,
         .ack = (uint8_t)frame->ack,
     };
 }
 
-static void step(struct model *model, uint32_t slot, const struct mu_event *event)
+static void carry_out(struct model *model, uint32_t slot, const struct mu_effect *effect)
 {
-    mu_node_step(node_at(model, slot), event, &model->update);
-    for (uint32_t i = 0; i < model->update.count; i++) {
-        const struct mu_effect *effect = &model->update.effects[i];
-        if (effect->type == MU_DO_SEND)
-            put(model, slot, &effect->frame);
-        else if (effect->type == MU_DO_OPEN)
-            model->pair->ends[slot].wanted = true;
-        else if (effect->type == MU_DO_FAULT)
-            snprintf(model->broken, sizeof model->broken, "node %u: %s", slot,
-                     mu_fault_text(effect->fault));
-    }
-    model->pair->ends[slot].ack_armed = model->update.deadline_ns[MU_TIMER_ACK] != MU_NEVER;
+    bool to_third = effect->peer == THIRD;
+    if (effect->type == MU_DO_SEND && !to_third)
+        put(model, slot, &effect->frame);
+    else if (effect->type == MU_DO_OPEN && !to_third)
+        model->pair->ends[slot].wanted = true;
+    else if (effect->type == MU_DO_FAULT &&
+             (model->options->room == 0 || effect->fault != MU_FAULT_NOTICES_FULL))
+        snprintf(model->broken, sizeof model->broken, "node %u: %s", slot,
+                 mu_fault_text(effect->fault));
+}
+
+/* Time goes on only where a notice is to be forgotten; nothing that is compared depends on it. */
+static void step(struct model *model, uint32_t slot, struct mu_event *event)
+{
+    struct mu_node *node = node_at(model, slot);
+    bool forgets = event->type == MU_EVENT_TIMEOUT && event->timeout.timer == MU_TIMER_RETAIN;
+    event->now_ns = node->now_ns + (forgets ? 1 : 0);
+    mu_node_step(node, event, &model->update);
+    for (uint32_t i = 0; i < model->update.count; i++)
+        carry_out(model, slot, &model->update.effects[i]);
+    for (int timer = 0; timer < MU_TIMERS; timer++)
+        model->pair->ends[slot].armed[timer] = model->update.deadline_ns[timer] != MU_NEVER;
 }
 
 /* Was this frame taken, and should it have been? */
@@ -107,7 +130,7 @@ static void judge(struct model *model, uint32_t slot, uint8_t post, bool taken)
         snprintf(model->broken, sizeof model->broken,
                  "node %u takes payload %u after payload %u of the other node", slot, post,
                  end->accepted);
-    else if (post > end->accepted)
+    else if (post > end->accepted && model->options->room == 0)
         snprintf(model->broken, sizeof model->broken,
                  "node %u drops payload %u, though it has only %u", slot, post, end->accepted);
 }
@@ -120,10 +143,12 @@ static void deliver(struct model *model, uint32_t slot)
     memmove(&end->inbox[0], &end->inbox[1], end->inbox_count * sizeof small);
     memset(&end->inbox[end->inbox_count], 0, sizeof small);
     struct mu_frame frame = {
-        .type = small.post == 0 ? MU_FRAME_ACK : MU_FRAME_NOTICE,
+        .type = small.type,
         .sequence = small.sequence,
         .ack = small.ack,
-        .notice = {.id = mu_notice_payload(1 - slot, 1, small.post), .root = 1 - slot}};
+        .notice = {.id = mu_notice_payload(1 - slot, 1, small.post), .root = 1 - slot, .hops = 1}};
+    if (small.post == 0)
+        frame.notice.id = mu_notice_node(THIRD, 1);
     struct mu_event event = {.type = MU_EVENT_RECV, .recv = {.from = 1 - slot, .frame = &frame}};
     const struct mu_link *link = mu_links_find(&node_at(model, slot)->links, 1 - slot);
     uint64_t before = link->received;
@@ -183,8 +208,11 @@ static uint32_t actions(struct explore_model *base, struct explore_action *out)
             out[count++] = (struct explore_action){ACT_POST, slot, 0, EXPLORE_WHOLE};
         if (end->inbox_count > 0 && end->up)
             out[count++] = (struct explore_action){ACT_DELIVER, slot, 0, EXPLORE_WHOLE};
-        if (end->ack_armed)
+        if (end->armed[MU_TIMER_ACK])
             out[count++] = (struct explore_action){ACT_ACK, slot, 0, EXPLORE_WHOLE};
+        for (uint8_t timer = MU_TIMER_ONWARD; timer < MU_TIMERS; timer++)
+            if (end->armed[timer] && model->options->room > 0)
+                out[count++] = (struct explore_action){ACT_TIMER, slot, timer, EXPLORE_WHOLE};
         if (end->shaken)
             out[count++] = (struct explore_action){ACT_UP, slot, 0, EXPLORE_WHOLE};
         /* The first end to notice spends a reset, the other one only follows. */
@@ -194,7 +222,25 @@ static uint32_t actions(struct explore_model *base, struct explore_action *out)
     const struct end *ends = pair->ends;
     if (is_gone(&ends[0]) && is_gone(&ends[1]) && (ends[0].wanted || ends[1].wanted))
         out[count++] = (struct explore_action){ACT_SHAKE, 0, 0, EXPLORE_WHOLE};
+    if (model->options->room > 0 && !pair->seen)
+        out[count++] = (struct explore_action){ACT_SEE, 0, 0, EXPLORE_WHOLE};
     return count;
+}
+
+static void see_death(struct model *model)
+{
+    struct mu_notice notice = {.id = mu_notice_node(THIRD, 1)};
+    struct mu_event event = {.type = MU_EVENT_VERDICT, .verdict = {.notice = &notice}};
+    model->pair->seen = true;
+    step(model, 0, &event);
+}
+
+/* A payload that finds no room is posted again later. */
+static void post(struct model *model, uint32_t slot)
+{
+    struct mu_event event = {.type = MU_EVENT_POST};
+    step(model, slot, &event);
+    model->pair->ends[slot].posted = (uint8_t)node_at(model, slot)->posted;
 }
 
 static void take(struct explore_model *base, const struct explore_action *action)
@@ -203,9 +249,7 @@ static void take(struct explore_model *base, const struct explore_action *action
     struct mu_event event = {.type = MU_EVENT_TIMEOUT, .timeout = {.timer = MU_TIMER_ACK}};
     switch ((enum action_type)action->type) {
     case ACT_POST:
-        event = (struct mu_event){.type = MU_EVENT_POST};
-        model->pair->ends[action->a].posted++;
-        step(model, action->a, &event);
+        post(model, action->a);
         return;
     case ACT_DELIVER:
         deliver(model, action->a);
@@ -224,6 +268,13 @@ static void take(struct explore_model *base, const struct explore_action *action
     case ACT_UP:
         come_up(model, action->a);
         return;
+    case ACT_TIMER:
+        event.timeout.timer = (enum mu_timer)action->b;
+        step(model, action->a, &event);
+        return;
+    case ACT_SEE:
+        see_death(model);
+        return;
     }
     abort();
 }
@@ -237,7 +288,7 @@ static uint64_t cuts(struct explore_model *base)
 static void fingerprint(const struct explore_model *base, struct mu_fingerprint *print)
 {
     const struct model *model = (const struct model *)base;
-    mu_fingerprint_add(print, model->pair->resets_left);
+    mu_fingerprint_add(print, model->pair->resets_left | (uint64_t)model->pair->seen << 8);
     for (uint32_t slot = 0; slot < 2; slot++) {
         const struct end *end = &model->pair->ends[slot];
         mu_node_fingerprint(node_at(model, slot), MU_PRINT_ALL, print);
@@ -245,11 +296,51 @@ static void fingerprint(const struct explore_model *base, struct mu_fingerprint 
                                       (uint64_t)end->wanted << 32 | (uint64_t)end->peer_has << 16 |
                                       (uint64_t)end->posted << 8 | (uint64_t)end->accepted);
         for (uint32_t i = 0; i < end->inbox_count; i++)
-            mu_fingerprint_add(print, (uint64_t)end->inbox[i].post << 16 |
-                                          (uint64_t)end->inbox[i].sequence << 8 |
-                                          (uint64_t)end->inbox[i].ack);
+            mu_fingerprint_add(
+                print, (uint64_t)end->inbox[i].type << 24 | (uint64_t)end->inbox[i].post << 16 |
+                           (uint64_t)end->inbox[i].sequence << 8 | (uint64_t)end->inbox[i].ack);
         mu_fingerprint_add(print, end->inbox_count);
     }
+}
+
+/* Does nothing move but what comes from outside (a post, a death, a reset of a sound connection),
+ * or after a wait? */
+static bool is_still(struct model *model)
+{
+    const struct end *ends = model->pair->ends;
+    struct explore_action any[EXPLORE_ACTIONS_MAX];
+    bool sound = !is_gone(&ends[0]) && !is_gone(&ends[1]), still = true;
+    for (uint32_t i = 0, count = actions(&model->base, any); i < count; i++)
+        still = still && (any[i].type == ACT_POST || any[i].type == ACT_SEE ||
+                          any[i].type == ACT_TIMER || (any[i].type == ACT_DOWN && sound));
+    return still;
+}
+
+static bool may_forget(const struct mu_node *node, const struct mu_held *held)
+{
+    bool done = true;
+    for (uint32_t e = 0; e < node->spread.edge_count; e++)
+        done = done && (node->spread.edges[e].slot == MU_SLOT_NONE || (held->done >> e & 1) != 0);
+    return done && held->id.kind != MU_NOTICE_NODE_DEAD &&
+           !mu_links_carry(&node->links, (mu_body)(held - node->spread.held));
+}
+
+/* With short room: is there a wave to come, or a notice to be forgotten, or the third node in the
+ * way, of whom nothing is acknowledged?  With one place only, payloads of both may wait for each
+ * other for ever: that is less than a node's share, and K2 holds all the same. */
+static bool may_move_yet(const struct model *model)
+{
+    if (model->options->room == 0)
+        return false;
+    bool may = !model->pair->seen || model->options->room == 1;
+    for (uint32_t slot = 0; slot < 2; slot++) {
+        const struct mu_node *node = node_at(model, slot);
+        const struct end *end = &model->pair->ends[slot];
+        may = may || end->armed[MU_TIMER_ONWARD] || end->armed[MU_TIMER_BACK];
+        for (uint16_t i = 0; i < node->spread.count; i++)
+            may = may || may_forget(node, &node->spread.held[node->spread.order[i]]);
+    }
+    return may;
 }
 
 static const char *check(struct explore_model *base, char message[256])
@@ -268,12 +359,15 @@ static const char *check(struct explore_model *base, char message[256])
         snprintf(message, 256, "node %u was sent a frame again that it had", slot);
         return "K1";
     }
-    /* Does nothing move but what comes from outside: a post, or a reset of a sound connection? */
-    struct explore_action any[EXPLORE_ACTIONS_MAX];
-    bool sound = !is_gone(&ends[0]) && !is_gone(&ends[1]), still = true;
-    for (uint32_t i = 0, count = actions(base, any); i < count; i++)
-        still = still && (any[i].type == ACT_POST || (any[i].type == ACT_DOWN && sound));
+    bool still = is_still(model);
     for (uint32_t slot = 0; still && slot < 2; slot++) {
+        if (!model->pair->seen || mu_dead_is_out(&node_at(model, slot)->dead, THIRD))
+            continue;
+        snprintf(message, 256, "node %u has not heard that node 2 is dead, and nothing moves",
+                 slot);
+        return "K2";
+    }
+    for (uint32_t slot = 0; still && !may_move_yet(model) && slot < 2; slot++) {
         if (ends[slot].posted == ends[1 - slot].accepted)
             continue;
         snprintf(message, 256, "node %u posted %u payloads, node %u has %u, and nothing moves",
@@ -294,8 +388,16 @@ static void describe(const struct explore_model *base, const struct explore_acti
                  model->pair->ends[action->a].posted + 1u);
         return;
     case ACT_DELIVER:
-        if (head->post == 0)
-            snprintf(text, 128, "node %u receives an ack of %u", action->a, head->ack);
+        if (head->type != MU_FRAME_NOTICE)
+            snprintf(text, 128, "node %u receives %s of %u", action->a,
+                     head->type == MU_FRAME_FULL    ? "'no room' and an ack"
+                     : head->type == MU_FRAME_ROOM  ? "'room again' and an ack"
+                     : head->type == MU_FRAME_AGAIN ? "'from here on' and an ack"
+                                                    : "an ack",
+                     head->ack);
+        else if (head->post == 0)
+            snprintf(text, 128, "node %u hears that node 2 is dead, as frame %u, with an ack of %u",
+                     action->a, head->sequence, head->ack);
         else
             snprintf(text, 128, "node %u receives payload %u as frame %u, with an ack of %u",
                      action->a, head->post, head->sequence, head->ack);
@@ -311,6 +413,13 @@ static void describe(const struct explore_model *base, const struct explore_acti
         return;
     case ACT_UP:
         snprintf(text, 128, "node %u takes the new connection into use", action->a);
+        return;
+    case ACT_TIMER:
+        snprintf(text, 128, "node %u %s", action->a,
+                 action->b == MU_TIMER_RETAIN ? "may forget a notice" : "serves redundant edges");
+        return;
+    case ACT_SEE:
+        snprintf(text, 128, "node 0 sees that node 2 is dead");
         return;
     }
     abort();
@@ -328,15 +437,16 @@ void explore_link(const struct explore_link *link, const struct explore_options 
                                    .describe = describe},
                           .options = link};
     struct mu_config config;
-    mu_config_default(&config, 2, 0);
+    mu_config_default(&config, link->room == 0 ? 2 : 3, 0);
     config.redundant_wait_ns = 0;
     config.ack_delay_ns = 0; /* an armed deadline may pass at any moment */
-    config.retain_ns = MU_NEVER;
+    config.retain_ns = link->room == 0 ? MU_NEVER : 1;
     config.broken_rules = link->broken_rules;
-    config.limits = (struct mu_limits){.links = 2,
+    uint32_t enough = 8 * link->posts + 1; /* a node's own may take half, a share of it each */
+    config.limits = (struct mu_limits){.links = 4,
                                        .dead = 1,
                                        .seen = 4,
-                                       .notices = (uint16_t)(2 * link->posts + 1),
+                                       .notices = (uint16_t)(link->room == 0 ? enough : link->room),
                                        .payload_bytes = 0,
                                        .window = (uint16_t)link->window};
     model.node_bytes = mu_node_bytes(&config);

@@ -95,7 +95,7 @@ static void step(struct model *model, uint32_t slot, const struct mu_event *even
 static void put(struct model *model, uint32_t from, const struct mu_effect *effect)
 {
     uint32_t to = effect->peer;
-    if (!model->group->alive[to] || effect->frame.type == MU_FRAME_ACK)
+    if (!model->group->alive[to] || effect->frame.type != MU_FRAME_NOTICE)
         return;
     struct channel *channel = &model->group->channels[from][to];
     assert(channel->count < CHANNEL_MAX);

@@ -14,9 +14,11 @@ void sim_law_init(struct sim_law *law, struct sim_world *world)
 {
     memset(law, 0, sizeof *law);
     law->acks = sim_calloc(world->size, sizeof *law->acks);
-    if (world->net.plan.tracked)
-        law->highest_sent =
-            sim_calloc((size_t)world->size * world->size, sizeof *law->highest_sent);
+    if (!world->net.plan.tracked)
+        return;
+    size_t pairs = (size_t)world->size * world->size;
+    law->highest_sent = sim_calloc(pairs, sizeof *law->highest_sent);
+    law->taken_back = sim_calloc(pairs, sizeof *law->taken_back);
 }
 
 void sim_law_free(struct sim_law *law)
@@ -28,6 +30,7 @@ void sim_law_free(struct sim_law *law)
     }
     free(law->told);
     free(law->highest_sent);
+    free(law->taken_back);
     free(law->acks);
     memset(law, 0, sizeof *law);
 }
@@ -47,7 +50,7 @@ void sim_law_fail(struct sim_world *world, const char *law, const char *format, 
 static struct sim_told *told_of(struct sim_world *world, const struct mu_notice_id *id)
 {
     struct sim_law *law = &world->law;
-    for (uint32_t i = 0; i < law->told_count; i++)
+    for (uint32_t i = law->told_count; i-- > 0;) /* mostly a late one */
         if (mu_notice_compare(&law->told[i].id, id) == 0)
             return &law->told[i];
     if (law->told_count == law->told_capacity) {
@@ -66,11 +69,39 @@ static struct sim_told *told_of(struct sim_world *world, const struct mu_notice_
 
 /* ---- S2: at most once; S4: hops ---- */
 
+/* S8: a node's death waits for nothing. */
+static void check_time(struct sim_world *world, mu_slot node, const struct sim_told *told)
+{
+    uint64_t took_ns = world->queue.now_ns - told->first_ns, most_ns = world->plan->death_ns_max;
+    char what[64];
+    if (most_ns > 0 && told->id.kind == MU_NOTICE_NODE_DEAD && took_ns > most_ns)
+        sim_law_fail(world, "S8", "'%s' took %.3f ms to node %u, at most %.3f are allowed",
+                     sim_trace_notice(what, &told->id), (double)took_ns / 1e6, node,
+                     (double)most_ns / 1e6);
+}
+
+/* S10: what is known takes one range for all numbers without a gap. */
+static void check_ranges(struct sim_world *world, mu_slot node)
+{
+    const struct mu_seen *seen = &sim_world_node(world, node)->seen;
+    for (uint32_t i = 1; i < seen->count; i++) {
+        const struct mu_seen_range *one = &seen->ranges[i - 1], *next = &seen->ranges[i];
+        if (one->kind == next->kind && one->stream == next->stream && one->last + 1 >= next->first)
+            sim_law_fail(world, "S10", "node %u keeps %llu to %llu and %llu to %llu apart", node,
+                         (unsigned long long)one->first, (unsigned long long)one->last,
+                         (unsigned long long)next->first, (unsigned long long)next->last);
+    }
+}
+
 void sim_law_on_deliver(struct sim_world *world, mu_slot node, const struct mu_notice *notice)
 {
     struct sim_law *law = &world->law;
     struct sim_told *told = told_of(world, &notice->id);
     char what[64];
+    if (told->first_ns == 0)
+        told->first_ns = world->queue.now_ns;
+    check_time(world, node, told);
+    check_ranges(world, node);
     if (++told->delivered[node] > 1)
         sim_law_fail(world, "S2", "node %u delivers '%s' %u times", node,
                      sim_trace_notice(what, &notice->id), told->delivered[node]);
@@ -101,10 +132,14 @@ static bool is_resend(struct sim_world *world, mu_slot node, mu_slot peer, uint6
 void sim_law_on_send(struct sim_world *world, mu_slot node, mu_slot peer,
                      const struct mu_frame *frame)
 {
-    if (frame->type == MU_FRAME_ACK) {
+    if (frame->type != MU_FRAME_NOTICE) {
         world->law.acks[node]++;
+        if (frame->type == MU_FRAME_AGAIN && world->law.taken_back != NULL)
+            world->law.taken_back[(size_t)node * world->size + peer] = true;
         return;
     }
+    if (world->law.taken_back != NULL && world->law.taken_back[(size_t)node * world->size + peer])
+        return;
     if (is_resend(world, node, peer, frame->sequence))
         return;
     struct sim_told *told = told_of(world, &frame->notice.id);
@@ -124,10 +159,27 @@ void sim_law_on_send(struct sim_world *world, mu_slot node, mu_slot peer,
 
 void sim_law_on_fault(struct sim_world *world, mu_slot node, enum mu_fault fault)
 {
-    sim_law_fail(world, "no-fault", "node %u: %s", node, mu_fault_text(fault));
+    bool for_room = fault == MU_FAULT_NOTICES_FULL || fault == MU_FAULT_SEEN_FULL;
+    world->law.no_room += for_room;
+    if (!world->plan->flood || !for_room)
+        sim_law_fail(world, "no-fault", "node %u: %s", node, mu_fault_text(fault));
+}
+
+/* ---- S9: who is told that it is dead is inert ---- */
+
+void sim_law_on_told_own_death(struct sim_world *world, mu_slot node)
+{
+    if (!sim_world_node(world, node)->fenced)
+        sim_law_fail(world, "S9", "node %u goes on, though it was told that it is dead", node);
 }
 
 /* ---- S6: news does not wait for the detector ---- */
+
+/* Where room is short, all but deaths of nodes may wait for it. */
+static bool may_wait(const struct sim_world *world, const struct sim_told *told)
+{
+    return world->plan->flood && told->id.kind != MU_NOTICE_NODE_DEAD;
+}
 
 static void check_edges_served(struct sim_world *world, const struct sim_told *told, mu_slot node)
 {
@@ -146,7 +198,8 @@ void sim_law_on_calm(struct sim_world *world)
 {
     for (uint32_t i = 0; i < world->law.told_count; i++)
         for (mu_slot node = 0; node < world->size; node++)
-            if (sim_world_alive(world, node) && world->law.told[i].delivered[node] > 0)
+            if (sim_world_alive(world, node) && world->law.told[i].delivered[node] > 0 &&
+                !may_wait(world, &world->law.told[i]))
                 check_edges_served(world, &world->law.told[i], node);
 }
 
@@ -237,7 +290,8 @@ void sim_law_on_quiet(struct sim_world *world)
 {
     sim_law_on_calm(world);
     for (uint32_t i = 0; i < world->law.told_count; i++)
-        check_all_told(world, &world->law.told[i]);
+        if (!world->plan->tight || !may_wait(world, &world->law.told[i]))
+            check_all_told(world, &world->law.told[i]);
     if (!world->net.plan.tracked)
         return; /* too large for the rest */
     for (mu_slot node = 0; node < world->size; node++)
@@ -251,7 +305,7 @@ void sim_law_on_quiet(struct sim_world *world)
 
 void sim_law_on_end(struct sim_world *world)
 {
-    if (world->plan->config.retain_ns == MU_NEVER)
+    if (world->plan->config.retain_ns == MU_NEVER || world->plan->tight)
         return;
     for (mu_slot node = 0; world->law.broken == NULL && node < world->size; node++) {
         const struct mu_spread *spread = &sim_world_node(world, node)->spread;

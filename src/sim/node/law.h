@@ -10,6 +10,7 @@ struct sim_world;
 /* What was seen of one notice. */
 struct sim_told {
     struct mu_notice_id id;
+    uint64_t first_ns;  /* when it was delivered first */
     uint8_t *delivered; /* by node: how often */
     uint16_t *sent;     /* by node: copies, without resends after a reconnect */
     uint8_t *copies;    /* by node and peer, in small worlds: copies, likewise; else NULL */
@@ -19,7 +20,9 @@ struct sim_law {
     struct sim_told *told;
     uint32_t told_count, told_capacity;
     uint64_t *highest_sent; /* by node and peer, in small worlds: sequence on that link */
+    bool *taken_back;       /* likewise: frames were, so copies are not counted any more */
     uint32_t *acks;         /* by node: frames that carry nothing else */
+    uint64_t no_room;       /* times that something found none */
     uint32_t hops_max;
     uint64_t last_heard_ns;
     uint16_t *hop_of; /* of the caller, by node: hops of what it heard last; NULL: not wanted */
@@ -42,6 +45,9 @@ void sim_law_on_deliver(struct sim_world *world, mu_slot node, const struct mu_n
 void sim_law_on_send(struct sim_world *world, mu_slot node, mu_slot peer,
                      const struct mu_frame *frame);
 void sim_law_on_fault(struct sim_world *world, mu_slot node, enum mu_fault fault);
+
+/* The node has been told that it is dead itself. */
+void sim_law_on_told_own_death(struct sim_world *world, mu_slot node);
 
 /* Nothing is on its way but words of the oracle. */
 void sim_law_on_calm(struct sim_world *world);

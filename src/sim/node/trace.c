@@ -26,11 +26,26 @@ static void start_line(FILE *to, mu_slot node, uint64_t now_ns)
     fprintf(to, "%10.3f ms  node %-4u ", (double)now_ns / 1e6, node);
 }
 
+/* "ack", "no room, ack", ...: a frame that carries no notice. */
+static const char *word_of(uint8_t type)
+{
+    switch (type) {
+    case MU_FRAME_FULL:
+        return "no room, ack";
+    case MU_FRAME_ROOM:
+        return "room again, ack";
+    case MU_FRAME_AGAIN:
+        return "from here on, ack";
+    }
+    return "ack";
+}
+
 static void trace_frame(FILE *to, mu_slot from, const struct mu_frame *frame)
 {
     char what[64];
-    if (frame->type == MU_FRAME_ACK)
-        fprintf(to, "<- %-4u ack %llu\n", from, (unsigned long long)frame->ack);
+    if (frame->type != MU_FRAME_NOTICE)
+        fprintf(to, "<- %-4u %s %llu\n", from, word_of(frame->type),
+                (unsigned long long)frame->ack);
     else
         fprintf(to, "<- %-4u #%llu '%s', hop %u\n", from, (unsigned long long)frame->sequence,
                 sim_trace_notice(what, &frame->notice.id), frame->notice.hops);
@@ -81,8 +96,8 @@ void sim_trace_effect(FILE *to, mu_slot node, uint64_t now_ns, const struct mu_e
     start_line(to, node, now_ns);
     switch (effect->type) {
     case MU_DO_SEND:
-        if (effect->frame.type == MU_FRAME_ACK)
-            fprintf(to, "   -> %-4u ack %llu\n", effect->peer,
+        if (effect->frame.type != MU_FRAME_NOTICE)
+            fprintf(to, "   -> %-4u %s %llu\n", effect->peer, word_of(effect->frame.type),
                     (unsigned long long)effect->frame.ack);
         else
             fprintf(to, "   -> %-4u #%llu '%s'\n", effect->peer,

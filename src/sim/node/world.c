@@ -15,6 +15,7 @@ enum {
     PREFETCH_AHEAD = 8,
     PROGRESS_EVERY = 1 << 20,
     LOST_US_MAX = 100,
+    POST_AGAIN_NS = 500 * 1000, /* what found no room is posted again after */
 };
 
 #define END_NS_MAX (100ull * 1000 * 1000 * 1000)
@@ -31,6 +32,7 @@ void sim_world_init(struct sim_world *world, const struct sim_plan *plan)
     assert(plan->config.limits.payload_bytes <= SIM_PAYLOAD_MAX);
     memset(world, 0, sizeof *world);
     world->plan = plan;
+    world->fencing = MU_SLOT_NONE;
     world->size = plan->config.size;
     sim_random_init(&world->random, plan->seed);
     sim_queue_init(&world->queue);
@@ -80,6 +82,8 @@ static void count_item(struct sim_world *world, const struct sim_item *item, uin
 {
     if (item->what == SIM_TELL)
         world->tells += one;
+    else if (item->what == SIM_AGAIN)
+        world->again += one;
     else if (item->what != SIM_TIMER || item->detail != MU_TIMER_RETAIN)
         world->busy += one;
 }
@@ -147,9 +151,10 @@ static uint32_t keep_frame(struct sim_world *world, const struct mu_frame *frame
         .age_ns = frame->notice.age_ns,
         .sequence = (uint32_t)frame->sequence,
         .ack = (uint32_t)frame->ack,
-        .content = frame->type == MU_FRAME_ACK ? UINT32_MAX : content_of(world, &frame->notice),
+        .content = frame->type == MU_FRAME_NOTICE ? content_of(world, &frame->notice) : UINT32_MAX,
         .epoch = epoch,
         .hops = frame->notice.hops,
+        .type = frame->type,
     };
     return ref;
 }
@@ -158,11 +163,10 @@ static uint32_t keep_frame(struct sim_world *world, const struct mu_frame *frame
 static struct mu_frame whole_frame(const struct sim_world *world, uint32_t ref)
 {
     const struct sim_frame *kept = &world->frames[ref];
-    struct mu_frame frame = {.type = MU_FRAME_ACK, .sequence = kept->sequence, .ack = kept->ack};
+    struct mu_frame frame = {.type = kept->type, .sequence = kept->sequence, .ack = kept->ack};
     if (kept->content == UINT32_MAX)
         return frame;
     const struct sim_content *content = &world->contents[kept->content];
-    frame.type = MU_FRAME_NOTICE;
     frame.notice = (struct mu_notice){
         .id = content->id,
         .root = content->root,
@@ -227,6 +231,8 @@ static void carry_out(struct sim_world *world, mu_slot slot, const struct mu_eff
         sim_net_close(world, slot, effect->peer);
         return;
     case MU_DO_FENCED:
+        if (effect->notice.id.index == slot && world->fencing == slot)
+            return;
         sim_law_fail(world, "no-accusation", "node %u lives and was declared dead", slot);
         return;
     case MU_DO_FAULT:
@@ -334,6 +340,15 @@ static void on_tell(struct sim_world *world, mu_slot node, mu_slot dead)
     sim_world_step(world, node, &event);
 }
 
+static bool found_no_room(const struct sim_world *world)
+{
+    for (uint32_t i = 0; i < world->update.count; i++)
+        if (world->update.effects[i].type == MU_DO_FAULT &&
+            world->update.effects[i].peer == MU_SLOT_NONE)
+            return true;
+    return false;
+}
+
 static void on_post(struct sim_world *world, const struct sim_fault *fault)
 {
     static const uint8_t payload[] = "so it is";
@@ -344,6 +359,22 @@ static void on_post(struct sim_world *world, const struct sim_fault *fault)
         event = (struct mu_event){.type = MU_EVENT_POST,
                                   .post = {.payload = payload, .length = sizeof payload}};
     sim_world_step(world, fault->node, &event);
+    if (world->plan->flood && !world->plan->tight && found_no_room(world))
+        sim_world_push(world, world->queue.now_ns + POST_AGAIN_NS, SIM_AGAIN, 0, 0,
+                       (uint32_t)(fault - world->plan->faults));
+}
+
+/* The driver of a node has heard that it was declared dead. */
+static void on_fence(struct sim_world *world, const struct sim_fault *fault)
+{
+    struct mu_notice notice = {.id = fault->id, .root = fault->node};
+    struct mu_event event = {.type = MU_EVENT_VERDICT, .verdict = {.notice = &notice}};
+    world->fencing = fault->node;
+    sim_world_step(world, fault->node, &event);
+    world->fencing = MU_SLOT_NONE;
+    sim_law_on_told_own_death(world, fault->node);
+    if (sim_world_alive(world, fault->node))
+        sim_world_crash(world, fault->node, true);
 }
 
 /* Frames arrive at whole microseconds and stops end between two of them: what waited for a stopped
@@ -381,6 +412,10 @@ static void on_fault(struct sim_world *world, const struct sim_fault *fault)
         return;
     case SIM_FAULT_SPLIT:
         sim_net_split(world, node, fault->for_ns);
+        return;
+    case SIM_FAULT_FENCE:
+        if (sim_world_alive(world, node) && world->living > 1)
+            on_fence(world, fault);
         return;
     }
     abort();
@@ -463,7 +498,7 @@ static bool waits_for_stopped(struct sim_world *world, const struct sim_item *it
     if (item->what == SIM_CONNECT && world->seats[item->peer].stopped_until_ns > until_ns)
         until_ns =
             world->seats[item->peer].stopped_until_ns; /* both ends take part in a handshake */
-    bool of_world = item->what == SIM_FAULT || item->what == SIM_DIE;
+    bool of_world = item->what == SIM_FAULT || item->what == SIM_DIE || item->what == SIM_AGAIN;
     if (until_ns <= item->at_ns || of_world || !sim_world_alive(world, item->node))
         return false;
     struct sim_item later = *item;
@@ -494,6 +529,7 @@ static void on_item(struct sim_world *world, const struct sim_item *item)
             on_tell(world, item->node, item->peer);
         return;
     case SIM_FAULT:
+    case SIM_AGAIN:
         on_fault(world, &world->plan->faults[item->ref]);
         return;
     case SIM_DIE:
@@ -562,6 +598,16 @@ void sim_world_start(struct sim_world *world)
         sim_world_push(world, world->plan->faults[i].at_ns, SIM_FAULT, 0, 0, i);
 }
 
+static bool somebody_waits_for_room(const struct sim_world *world)
+{
+    if (!world->plan->flood || world->plan->tight)
+        return false;
+    for (mu_slot node = 0; world->again == 0 && node < world->size; node++)
+        if (sim_world_alive(world, node) && sim_world_node(world, node)->owes_room)
+            return true;
+    return world->again > 0;
+}
+
 /* Nothing is left but timers that forget.  Once everybody has been told, the laws must hold; then
  * the forgetting is watched to its end.  Returns whether the run goes on. */
 static bool on_rest(struct sim_world *world)
@@ -570,6 +616,8 @@ static bool on_rest(struct sim_world *world)
         return world->queue.count > 0;
     if (oracle_insists(world))
         return true;
+    if (somebody_waits_for_room(world))
+        return world->queue.count > 0;
     world->at_rest = true;
     sim_law_on_quiet(world);
     return world->law.broken == NULL && world->queue.count > 0;

@@ -19,6 +19,7 @@ enum sim_what {
     SIM_TELL,      /* the oracle: peer is dead */
     SIM_FAULT,     /* ref: index in the schedule */
     SIM_DIE,       /* a crash that waited for a step to interrupt, and waited in vain */
+    SIM_AGAIN,     /* ref: index in the schedule of a post that found no room */
 };
 
 enum sim_fault_type {
@@ -27,6 +28,7 @@ enum sim_fault_type {
     SIM_FAULT_STOP,     /* node, for_ns */
     SIM_FAULT_RESET,    /* node, peer */
     SIM_FAULT_SPLIT,    /* slots below 'node' against the rest, for_ns */
+    SIM_FAULT_FENCE,    /* node is told that it is dead itself: 'id' */
 };
 
 #define SIM_NOT_IN_UPDATE UINT32_MAX
@@ -39,7 +41,8 @@ struct sim_fault {
     uint32_t after_effects; /* of CRASH: effects of the next update that still happen, or
                                SIM_NOT_IN_UPDATE */
     bool host_lives;        /* of CRASH: peers see the connection close */
-    struct mu_notice_id id; /* of POST: a process death; kind PAYLOAD lets the node number it */
+    struct mu_notice_id id; /* of POST: a process death; kind PAYLOAD lets the node number it.  Of
+                               FENCE: its own death */
 };
 
 struct sim_recorder;
@@ -52,6 +55,11 @@ struct sim_plan {
     struct sim_net_plan net;
     bool links_up;                     /* the graph is connected before the start */
     bool calm;                         /* nothing fails, and delays are short: S4 holds */
+    bool flood;                        /* more is posted than there is room for: it is posted again
+                                          and pushed back, which is no fault */
+    bool tight;                        /* likewise, and so little room that all but deaths of nodes
+                                          may wait for ever */
+    uint64_t death_ns_max;             /* not 0: what S8 allows */
     uint64_t tell_ns_min, tell_ns_max; /* how long the oracle takes */
     uint32_t told_max;                 /* how many it tells of one death */
     bool root_at_dead;                 /* verdicts of the oracle hang from the dead node */
@@ -88,9 +96,10 @@ struct sim_content {
 struct sim_frame {
     uint64_t age_ns;
     uint32_t sequence, ack;
-    uint32_t content; /* index; UINT32_MAX: an acknowledgement */
+    uint32_t content; /* index; UINT32_MAX: it carries no notice */
     uint32_t epoch;
     uint16_t hops;
+    uint8_t type;
 };
 
 struct sim_world {
@@ -98,9 +107,11 @@ struct sim_world {
     uint32_t size;
     struct sim_random random;
     struct sim_queue queue;
-    uint64_t busy;  /* items in the queue, without those of the oracle and the timers that forget */
-    uint64_t tells; /* items of the oracle */
-    bool at_rest;   /* only forgetting is left */
+    uint64_t busy;   /* items in the queue, without these two and the timers that forget */
+    uint64_t tells;  /* items of the oracle */
+    uint64_t again;  /* posts that wait for room */
+    bool at_rest;    /* only forgetting is left */
+    mu_slot fencing; /* who is being told of its own death; MU_SLOT_NONE: nobody */
     uint64_t events;
     struct mu_fingerprint digest; /* of the whole sequence of events */
 

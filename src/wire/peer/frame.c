@@ -112,6 +112,9 @@ static struct mu_wire_result check(const struct mu_message *message)
     switch (message->type) {
     case MU_MESSAGE_NOTICE:
     case MU_MESSAGE_ACK:
+    case MU_MESSAGE_FULL:
+    case MU_MESSAGE_ROOM:
+    case MU_MESSAGE_AGAIN:
         return check_frame(&message->frame, message->type);
     case MU_MESSAGE_HELLO:
         return check_hello(&message->hello);
@@ -121,6 +124,12 @@ static struct mu_wire_result check(const struct mu_message *message)
         return ok();
     }
     return bad(MU_WIRE_TYPE, message->type, 0); /* a core's frame of no type comes here, too */
+}
+
+bool mu_wire_is_frame(enum mu_message_type type)
+{
+    return type == MU_MESSAGE_NOTICE || type == MU_MESSAGE_ACK || type == MU_MESSAGE_FULL ||
+           type == MU_MESSAGE_ROOM || type == MU_MESSAGE_AGAIN;
 }
 
 /* ---- out ---- */
@@ -166,6 +175,9 @@ static void write_counted(struct mu_writer *writer, const struct mu_message *mes
         mu_wire_write_notice(writer, &message->frame.notice);
         return;
     case MU_MESSAGE_ACK:
+    case MU_MESSAGE_FULL:
+    case MU_MESSAGE_ROOM:
+    case MU_MESSAGE_AGAIN:
         mu_write_u64(writer, message->frame.ack);
         return;
     case MU_MESSAGE_HELLO:
@@ -201,7 +213,7 @@ struct mu_wire_result mu_wire_encode(struct mu_writer *writer, const struct mu_m
 
 struct mu_wire_result mu_wire_encode_frame(struct mu_writer *writer, const struct mu_frame *frame)
 {
-    if (frame->type != MU_FRAME_NOTICE && frame->type != MU_FRAME_ACK)
+    if (!mu_wire_is_frame((enum mu_message_type)frame->type))
         return bad(MU_WIRE_TYPE, frame->type, 0);
     struct mu_message message = {.type = (enum mu_message_type)frame->type, .frame = *frame};
     return mu_wire_encode(writer, &message);
@@ -270,7 +282,10 @@ static struct mu_wire_result read_body(struct mu_reader *reader, struct mu_messa
         message->frame.ack = mu_read_u64(reader);
         return mu_wire_read_notice(reader, &message->frame.notice);
     case MU_MESSAGE_ACK:
-        message->frame.type = MU_FRAME_ACK;
+    case MU_MESSAGE_FULL:
+    case MU_MESSAGE_ROOM:
+    case MU_MESSAGE_AGAIN:
+        message->frame.type = (uint8_t)message->type;
         message->frame.ack = mu_read_u64(reader);
         return ok();
     case MU_MESSAGE_HELLO:
@@ -341,13 +356,13 @@ static const char *sentence(enum mu_wire_error error)
     case MU_WIRE_VERSION_OLDER:
         return "frame version " N " is older than " N ", the oldest this program speaks";
     case MU_WIRE_TYPE:
-        return "frame type " N " is not one of 1 (NOTICE) to 5 (BYE)";
+        return "frame type " N " is not one of 1 (NOTICE) to 9 (AGAIN)";
     case MU_WIRE_BODY_SHORT:
         return "the frame ends before the last field of its type";
     case MU_WIRE_TRAILING:
         return "bytes after the last field: " N;
     case MU_WIRE_SEQUENCE:
-        return "sequence " N " is wrong: it is 0 in an ACK, and at least 1 in a NOTICE";
+        return "sequence " N " is wrong: it is at least 1 in a NOTICE, and 0 elsewhere";
     case MU_WIRE_KIND:
         return "notice kind " N " is not one of 1 (node dead) to 3 (payload)";
     case MU_WIRE_SLOT:

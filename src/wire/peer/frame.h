@@ -25,6 +25,9 @@ enum mu_message_type {
     MU_MESSAGE_HELLO = 3,  /* the first frame in each direction */
     MU_MESSAGE_REFUSE = 4, /* the last one: what the other side did wrong */
     MU_MESSAGE_BYE = 5,    /* the last one: this node leaves, it is not dead */
+    MU_MESSAGE_FULL = MU_FRAME_FULL,
+    MU_MESSAGE_ROOM = MU_FRAME_ROOM,
+    MU_MESSAGE_AGAIN = MU_FRAME_AGAIN,
 };
 
 struct mu_hello {
@@ -57,7 +60,7 @@ struct mu_refuse {
 struct mu_message {
     enum mu_message_type type;
     union {
-        struct mu_frame frame; /* NOTICE, ACK; frame.type says the same as type */
+        struct mu_frame frame; /* NOTICE, ACK, FULL, ROOM, AGAIN; frame.type says the same */
         struct mu_hello hello;
         struct mu_refuse refuse;
     };
@@ -119,6 +122,9 @@ struct mu_wire_result mu_wire_decode(const uint8_t *bytes, size_t count,
 
 /* On error nothing was written; when that was for lack of room the writer is marked full. */
 struct mu_wire_result mu_wire_encode(struct mu_writer *writer, const struct mu_message *message);
+
+/* Does it enter the core?  Then it is in message.frame. */
+bool mu_wire_is_frame(enum mu_message_type type);
 
 /* The same for what the core wants sent. */
 struct mu_wire_result mu_wire_encode_frame(struct mu_writer *writer, const struct mu_frame *frame);

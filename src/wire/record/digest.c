@@ -37,7 +37,7 @@ static void add_frame(struct mu_fingerprint *digest, const struct mu_frame *fram
 {
     add(digest, frame->type);
     add(digest, frame->ack);
-    if (frame->type == MU_FRAME_ACK)
+    if (frame->type != MU_FRAME_NOTICE)
         return;
     add(digest, frame->sequence);
     add_notice(digest, &frame->notice);

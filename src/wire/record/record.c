@@ -299,7 +299,7 @@ static struct mu_record_result read_recv(struct mu_reader *reader, struct mu_rec
     result = from_wire(MU_RECORD_FRAME, mu_wire_decode(reader->at, left, &message));
     if (result.error != MU_RECORD_OK)
         return result;
-    if (message.type != MU_MESSAGE_NOTICE && message.type != MU_MESSAGE_ACK)
+    if (!mu_wire_is_frame(message.type))
         return bad(MU_RECORD_FRAME_TYPE, message.type, 0);
     mu_read_bytes(reader, left);
     record->frame = message.frame;
@@ -497,7 +497,7 @@ static const char *sentence(enum mu_record_error error)
     case MU_RECORD_POST_LENGTH:
         return "posted payload of " N " bytes is longer than " N;
     case MU_RECORD_FRAME_TYPE:
-        return "a received frame has type " N "; only 1 (NOTICE) and 2 (ACK) enter the core";
+        return "a received frame has type " N "; 3 (HELLO) to 5 (BYE) do not enter the core";
     case MU_RECORD_COUNT:
         return "END counts " N " events, but there are " N;
     case MU_RECORD_AFTER_END:

@@ -596,7 +596,7 @@ static void talk_through_resets(uint64_t seed, uint16_t window)
     for (int end = 0; end < 2; end++) {
         struct mu_config config = config_of_two((mu_slot)end);
         config.limits.window = window;
-        config.limits.notices = 2 * WORDS;
+        config.limits.notices = 8 * WORDS;
         hand_init_connected(&talk->ends[end], &config);
     }
     while (talk->heard[0] < WORDS || talk->heard[1] < WORDS) {

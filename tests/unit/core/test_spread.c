@@ -460,6 +460,18 @@ static void a_node_that_hears_of_its_own_death_is_fenced_and_inert(void **state)
     }
 }
 
+static void the_death_of_a_later_incarnation_fences_too(void **state)
+{
+    (void)state;
+    struct hand hand;
+    node_zero(&hand);
+    hand_hear(&hand, 1, hand_death_of(0, 2, 1));
+    assert_int_equal(hand_count(&hand, MU_DO_FENCED), 1);
+    assert_int_equal(hand.update.count, 1);
+    expect_inert(&hand);
+    hand_free(&hand);
+}
+
 static void the_death_of_an_earlier_incarnation_does_not_fence(void **state)
 {
     (void)state;
@@ -497,29 +509,173 @@ static void too_many_notices_are_a_fault_of_their_own(void **state)
     (void)state;
     struct hand hand;
     struct mu_config config = hand_config(NODES, 0);
-    config.limits.notices = 2;
+    config.limits.notices = 4;
     hand_init_connected(&hand, &config);
     hand_post(&hand, "one");
+    hand_verdict(&hand, process_died(1, 0)); /* the share of one of 16 nodes is 1 in a term */
+    hand_expect_fault(&hand, MU_FAULT_NOTICES_FULL, MU_SLOT_NONE);
+    assert_int_equal(hand.update.count, 1);
+    hand.now_ns += HAND_REDUNDANT_NS;
     hand_verdict(&hand, process_died(1, 0));
-    hand_post(&hand, "three");
+    assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 1);
+    hand.now_ns += HAND_REDUNDANT_NS;
+    hand_post(&hand, "three"); /* half of the places are taken, the rest is for what is heard */
     hand_expect_fault(&hand, MU_FAULT_NOTICES_FULL, MU_SLOT_NONE);
     assert_int_equal(hand.update.count, 1);
     hand_verdict(&hand, process_died(1, 0)); /* nothing new, so no need for room */
     hand_expect_nothing(&hand);
+    for (uint32_t i = 1; i <= 2; i++) {
+        hand_hear(&hand, 4, hand_payload_of(4, i, "x"));
+        assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 1);
+    }
     hand_see_dead(&hand, 5); /* deaths of nodes have room of their own */
     assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 1);
 
     /* What could not be held is not taken for known, and the payload was not numbered. */
     fire_redundant(&hand, NULL);
     acknowledge_all(&hand);
-    hand.now_ns += HAND_RETAIN_NS;
-    hand_timeout(&hand, MU_TIMER_RETAIN);
+    hand.now_ns += 2 * HAND_RETAIN_NS;
+    for (int i = 0; i < 4; i++)
+        hand_timeout(&hand, MU_TIMER_RETAIN);
     hand_post(&hand, "three");
     assert_int_equal(hand_effect(&hand, MU_DO_DELIVER, 0)->notice.id.index, 2);
     hand_free(&hand);
 }
 
-/* What is heard without room for it is not accepted: the link closes, and brings it again. */
+/* The one frame without a notice that a step has sent to this peer. */
+static const struct mu_frame *word_to(const struct hand *hand, mu_slot peer)
+{
+    const struct mu_frame *word = NULL;
+    for (uint32_t i = 0; i < hand->update.count; i++) {
+        const struct mu_effect *effect = &hand->update.effects[i];
+        if (effect->type != MU_DO_SEND || effect->peer != peer ||
+            effect->frame.type == MU_FRAME_NOTICE)
+            continue;
+        assert_null(word);
+        word = &effect->frame;
+    }
+    assert_non_null(word);
+    return word;
+}
+
+static void say(struct hand *hand, mu_slot from, enum mu_frame_type type, uint64_t ack)
+{
+    const struct mu_frame frame = {.type = (uint8_t)type, .ack = ack};
+    hand_recv(hand, from, &frame);
+}
+
+static void expect_pushed_back(const struct hand *hand, enum mu_fault fault, mu_slot peer)
+{
+    const struct mu_effect *effect = hand_effect(hand, MU_DO_FAULT, 0);
+    assert_string_equal(mu_fault_name(effect->fault), mu_fault_name(fault));
+    assert_int_equal(effect->peer, peer);
+    assert_int_equal(word_to(hand, peer)->type, MU_FRAME_FULL);
+    assert_int_equal(hand_count(hand, MU_DO_DELIVER), 0);
+    assert_int_equal(hand_count(hand, MU_DO_CLOSE), 0);
+}
+
+/* What is heard without room for it is not accepted, and nothing closes: it is told, and told again
+ * when there is room.  What was on its way meanwhile is not taken. */
+static void what_there_was_no_room_for_is_pushed_back_until_there_is(void **state)
+{
+    (void)state;
+    struct hand hand;
+    struct mu_config config = hand_config(NODES, 0);
+    config.limits.notices = 1;
+    hand_init_connected(&hand, &config);
+    hand_post(&hand, "one");
+    hand_hear(&hand, 4, hand_payload_of(3, 1, "x"));
+    expect_pushed_back(&hand, MU_FAULT_NOTICES_FULL, 4);
+    assert_int_equal(word_to(&hand, 4)->ack, 0);
+    assert_int_equal(hand.update.count, 2);
+    struct mu_frame next = {
+        .type = MU_FRAME_NOTICE, .sequence = 2, .notice = hand_payload_of(3, 2, "y")};
+    hand_recv(&hand, 4, &next); /* was on its way: no gap */
+    hand_expect_nothing(&hand);
+    acknowledge_all(&hand);
+    hand.now_ns += HAND_RETAIN_NS;
+    hand_timeout(&hand, MU_TIMER_RETAIN);
+    assert_int_equal(word_to(&hand, 4)->type, MU_FRAME_ROOM);
+    assert_int_equal(hand.update.count, 1);
+    hand_recv(&hand, 4, &next); /* still of before */
+    hand_expect_nothing(&hand);
+    say(&hand, 4, MU_FRAME_AGAIN, 1);
+    hand_expect_nothing(&hand);
+    hand_hear(&hand, 4, hand_payload_of(3, 1, "x"));
+    assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 1);
+    assert_int_equal(mu_node_link_has(hand.node, 4), 1);
+    hand_free(&hand);
+}
+
+static void a_nodes_death_comes_in_although_there_is_no_room(void **state)
+{
+    (void)state;
+    struct hand hand;
+    struct mu_config config = hand_config(NODES, 0);
+    config.limits.notices = 1;
+    hand_init_connected(&hand, &config);
+    hand_post(&hand, "one");
+    hand_hear(&hand, 4, hand_payload_of(3, 1, "x"));
+    expect_pushed_back(&hand, MU_FAULT_NOTICES_FULL, 4);
+    struct mu_frame behind = {
+        .type = MU_FRAME_NOTICE, .sequence = 2, .notice = hand_death_of(5, 1, 4)};
+    hand_recv(&hand, 4, &behind); /* at once, before the other side has answered */
+    assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 1);
+    assert_true(mu_dead_is_out(&hand.node->dead, 5));
+    assert_int_equal(mu_node_link_has(hand.node, 4), 0); /* it comes again, and is a copy */
+    say(&hand, 4, MU_FRAME_AGAIN, 1);
+    hand_hear(&hand, 4, hand_death_of(5, 1, 4));
+    assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 0);
+    assert_int_equal(mu_node_link_has(hand.node, 4), 1);
+    hand_hear(&hand, 4, hand_death_of(6, 1, 4)); /* and what is sent after the answer, too */
+    assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 1);
+    hand_free(&hand);
+}
+
+/* The other side of it: all but deaths is taken back, and deaths are numbered anew. */
+static void who_is_told_that_there_is_no_room_sends_deaths_only(void **state)
+{
+    (void)state;
+    struct hand hand;
+    node_zero(&hand);
+    hand_post(&hand, "one");
+    hand_see_dead(&hand, 5);
+    hand_post(&hand, "three");
+    say(&hand, 4, MU_FRAME_FULL, 0);
+    assert_int_equal(hand.update.count, 2);
+    assert_int_equal(word_to(&hand, 4)->type, MU_FRAME_AGAIN);
+    const struct mu_effect *death = hand_effect(&hand, MU_DO_SEND, 1);
+    assert_int_equal(death->frame.notice.id.kind, MU_NOTICE_NODE_DEAD);
+    assert_int_equal(death->frame.sequence, 1);
+    hand_post(&hand, "four");
+    assert_int_equal(hand_sends_to(&hand, 4), 0);
+    assert_int_equal(hand_sends_to(&hand, 1), 1); /* others have room */
+    hand_see_dead(&hand, 9);
+    assert_int_equal(hand_sends_to(&hand, 4), 1);
+    say(&hand, 4, MU_FRAME_ACK, 2); /* that frees places of the ring, and is not room there */
+    hand_expect_nothing(&hand);
+    say(&hand, 4, MU_FRAME_ROOM, 2);
+    assert_int_equal(hand_sends_to(&hand, 4), 3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(hand_effect(&hand, MU_DO_SEND, i)->frame.sequence, 3 + i);
+    hand_free(&hand);
+}
+
+/* Both ends forget it with the connection. */
+static void a_new_connection_knows_nothing_of_room(void **state)
+{
+    (void)state;
+    struct hand hand;
+    node_zero(&hand);
+    hand_post(&hand, "one");
+    say(&hand, 4, MU_FRAME_FULL, 0);
+    hand_link_down(&hand, 4);
+    hand_link_up(&hand, 4, 0);
+    assert_int_equal(hand_sends_to(&hand, 4), 1);
+    assert_int_equal(hand_effect(&hand, MU_DO_SEND, 0)->frame.sequence, 1);
+    hand_free(&hand);
+}
+
 static void what_there_was_no_room_for_comes_again_over_a_new_connection(void **state)
 {
     (void)state;
@@ -530,12 +686,8 @@ static void what_there_was_no_room_for_comes_again_over_a_new_connection(void **
     hand_init_connected(&hand, &config);
     hand_post(&hand, "one");
     hand_hear(&hand, 4, news);
-    hand_expect_fault(&hand, MU_FAULT_NOTICES_FULL, 4);
-    hand_expect_close(&hand, MU_CLOSE_FULL, 4);
-    assert_int_equal(hand.update.count, 2);
+    expect_pushed_back(&hand, MU_FAULT_NOTICES_FULL, 4);
     assert_int_equal(mu_node_link_has(hand.node, 4), 0);
-    hand_hear(&hand, 4, hand_payload_of(3, 2, "y")); /* the connection is closed */
-    hand_expect_nothing(&hand);
     hand_link_down(&hand, 4);
     assert_int_equal(hand_effect(&hand, MU_DO_OPEN, 0)->peer, 4);
     hand_link_up(&hand, 4, 1);
@@ -582,8 +734,7 @@ static void too_many_ranges_of_the_known_are_a_fault_of_their_own(void **state)
     hand_post(&hand, "x");
     hand_expect_fault(&hand, MU_FAULT_SEEN_FULL, MU_SLOT_NONE);
     hand_hear(&hand, 4, hand_payload_of(3, 1, "x"));
-    hand_expect_fault(&hand, MU_FAULT_SEEN_FULL, 4);
-    hand_expect_close(&hand, MU_CLOSE_FULL, 4);
+    expect_pushed_back(&hand, MU_FAULT_SEEN_FULL, 4);
     hand_verdict(&hand, process_died(1, 1)); /* next to what is known: takes no room */
     assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 1);
     hand_verdict(&hand, process_died(1, 2)); /* now it fits */
@@ -896,13 +1047,15 @@ static void room_comes_back_when_payloads_are_forgotten(void **state)
     (void)state;
     struct hand hand;
     struct mu_config config = hand_config(NODES, 0);
-    config.limits.notices = 3;
+    config.limits.notices = 6; /* three of its own */
     hand_init_connected(&hand, &config);
     for (int round = 0; round < 100; round++) {
         for (int i = 0; i < 3; i++) {
+            hand.now_ns += HAND_REDUNDANT_NS;
             hand_post(&hand, "x");
             assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 1);
         }
+        hand.now_ns += HAND_REDUNDANT_NS;
         hand_post(&hand, "x");
         hand_expect_fault(&hand, MU_FAULT_NOTICES_FULL, MU_SLOT_NONE);
         acknowledge_all(&hand);
@@ -1093,8 +1246,13 @@ int main(void)
         cmocka_unit_test(a_node_that_tells_of_its_own_death_is_believed_and_cut),
         cmocka_unit_test(the_last_survivor_talks_to_nobody_and_goes_on),
         cmocka_unit_test(a_node_that_hears_of_its_own_death_is_fenced_and_inert),
+        cmocka_unit_test(the_death_of_a_later_incarnation_fences_too),
         cmocka_unit_test(the_death_of_an_earlier_incarnation_does_not_fence),
         cmocka_unit_test(too_many_notices_are_a_fault_of_their_own),
+        cmocka_unit_test(what_there_was_no_room_for_is_pushed_back_until_there_is),
+        cmocka_unit_test(a_nodes_death_comes_in_although_there_is_no_room),
+        cmocka_unit_test(who_is_told_that_there_is_no_room_sends_deaths_only),
+        cmocka_unit_test(a_new_connection_knows_nothing_of_room),
         cmocka_unit_test(what_there_was_no_room_for_comes_again_over_a_new_connection),
         cmocka_unit_test(a_full_node_still_tells_repeats_and_gaps_from_news),
         cmocka_unit_test(too_many_ranges_of_the_known_are_a_fault_of_their_own),

@@ -11,7 +11,7 @@ struct mu_config hand_config(uint32_t size, mu_slot self)
         .links = mu_graph_edges(size) + 4,
         .dead = size,
         .seen = 8,
-        .notices = 32,
+        .notices = 256,
         .payload_bytes = 16,
         .window = 8,
     };

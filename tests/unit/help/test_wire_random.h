@@ -91,7 +91,9 @@ static inline struct mu_notice random_notice(struct random *r)
 
 static inline struct mu_frame random_frame(struct random *r)
 {
-    struct mu_frame frame = {.type = MU_FRAME_ACK, .ack = random_between(r, 0, UINT64_MAX)};
+    static const uint8_t words[] = {MU_FRAME_ACK, MU_FRAME_FULL, MU_FRAME_ROOM, MU_FRAME_AGAIN};
+    struct mu_frame frame = {.type = words[random_below(r, 4)],
+                             .ack = random_between(r, 0, UINT64_MAX)};
     if (random_below(r, 4) > 0) {
         frame.type = MU_FRAME_NOTICE;
         frame.sequence = random_between(r, 1, UINT64_MAX);

@@ -40,7 +40,7 @@ static void machine_of(uint32_t nodes)
         .links = nodes + mu_graph_edges(nodes),
         .dead = nodes,
         .seen = 64,
-        .notices = (uint16_t)(nodes + FAULTS_MAX),
+        .notices = (uint16_t)(2 * nodes * FAULTS_MAX),
         .payload_bytes = 16,
         .window = 4,
     };

@@ -38,6 +38,9 @@ static bool same_message(const struct mu_message *a, const struct mu_message *b)
         return a->frame.type == b->frame.type && a->frame.sequence == b->frame.sequence &&
                a->frame.ack == b->frame.ack && same_notice(&a->frame.notice, &b->frame.notice);
     case MU_MESSAGE_ACK:
+    case MU_MESSAGE_FULL:
+    case MU_MESSAGE_ROOM:
+    case MU_MESSAGE_AGAIN:
         return a->frame.type == b->frame.type && a->frame.sequence == 0 && b->frame.sequence == 0 &&
                a->frame.ack == b->frame.ack;
     case MU_MESSAGE_HELLO:
@@ -73,6 +76,9 @@ static const struct mu_message *example(size_t i)
                    .notice = {.id = {.kind = MU_NOTICE_PAYLOAD, .stream = 1, .index = 1},
                               .payload = (const uint8_t *)""}}},
         {.type = MU_MESSAGE_ACK, .frame = {.type = MU_FRAME_ACK, .ack = 9}},
+        {.type = MU_MESSAGE_FULL, .frame = {.type = MU_FRAME_FULL, .ack = 10}},
+        {.type = MU_MESSAGE_ROOM, .frame = {.type = MU_FRAME_ROOM, .ack = 11}},
+        {.type = MU_MESSAGE_AGAIN, .frame = {.type = MU_FRAME_AGAIN, .ack = 12}},
         {.type = MU_MESSAGE_HELLO,
          .hello = {.machine = 77, .size = 8, .from = 3, .to = 4, .incarnation = 1, .has = 12}},
         {.type = MU_MESSAGE_REFUSE,
@@ -340,17 +346,17 @@ static void expect_refused(size_t i, size_t at, uint8_t byte, const char *expect
 static void a_newer_version_is_refused_with_both_numbers(void **state)
 {
     (void)state;
-    expect_refused(5, 4, 7, "frame version 7 is newer than 1, the newest this program speaks");
-    expect_refused(5, 4, 0, "frame version 0 is older than 1, the oldest this program speaks");
+    expect_refused(8, 4, 7, "frame version 7 is newer than 1, the newest this program speaks");
+    expect_refused(8, 4, 0, "frame version 0 is older than 1, the oldest this program speaks");
 }
 
 static void a_refused_frame_is_told_with_value_and_rule(void **state)
 {
     (void)state;
-    expect_refused(5, 5, 9, "frame type 9 is not one of 1 (NOTICE) to 5 (BYE)");
-    expect_refused(5, 3, 3, "the bytes end after 6 of the 7 that the frame needs");
-    expect_refused(5, 0, 1, "frame length 16777218 is not between 2 and 65586");
-    expect_refused(0, 13, 0, "sequence 0 is wrong: it is 0 in an ACK, and at least 1 in a NOTICE");
+    expect_refused(8, 5, 10, "frame type 10 is not one of 1 (NOTICE) to 9 (AGAIN)");
+    expect_refused(8, 3, 3, "the bytes end after 6 of the 7 that the frame needs");
+    expect_refused(8, 0, 1, "frame length 16777218 is not between 2 and 65586");
+    expect_refused(0, 13, 0, "sequence 0 is wrong: it is at least 1 in a NOTICE, and 0 elsewhere");
     expect_refused(0, 22, 4, "notice kind 4 is not one of 1 (node dead) to 3 (payload)");
     expect_refused(0, 30, 0, "incarnation 0 is not between 1 and 4294967295");
     expect_refused(0, 26, 1, "incarnation 4294967297 is not between 1 and 4294967295");
@@ -360,15 +366,15 @@ static void a_refused_frame_is_told_with_value_and_rule(void **state)
                    "slot 33554437 is not below 16777216, the size of the largest machine");
     expect_refused(0, 54, 5, "payload length 5 is not the number of bytes that follow, 4");
     expect_refused(1, 38, 0, "payload index 0 is not at least 1");
-    expect_refused(3, 17, 0, "machine size 0 is not between 1 and 16777216");
-    expect_refused(3, 21, 9, "slot 9 in a HELLO is above 8, the size of its machine");
-    expect_refused(3, 21, 4, "slot 4 says HELLO to itself");
-    expect_refused(3, 29, 0, "incarnation 0 is not between 1 and 4294967295");
-    expect_refused(4, 6, 0, "refusal code 0 is not at least 1");
-    expect_refused(4, 7, 13,
+    expect_refused(6, 17, 0, "machine size 0 is not between 1 and 16777216");
+    expect_refused(6, 21, 9, "slot 9 in a HELLO is above 8, the size of its machine");
+    expect_refused(6, 21, 4, "slot 4 says HELLO to itself");
+    expect_refused(6, 29, 0, "incarnation 0 is not between 1 and 4294967295");
+    expect_refused(7, 6, 0, "refusal code 0 is not at least 1");
+    expect_refused(7, 7, 13,
                    "length 13 of a refusal's reason is more than the bytes that follow, 12");
-    expect_refused(4, 7, 11, "bytes after the last field: 1");
-    expect_refused(4, 9, 27, "byte 27 in a refusal's reason is not printable ASCII");
+    expect_refused(7, 7, 11, "bytes after the last field: 1");
+    expect_refused(7, 9, 27, "byte 27 in a refusal's reason is not printable ASCII");
 }
 
 static void what_could_not_be_read_is_not_written(void **state)
@@ -382,7 +388,7 @@ static void what_could_not_be_read_is_not_written(void **state)
                 "slot 4294967295 is not below 16777216, the size of the largest machine");
     struct mu_frame frame = {.type = 3};
     expect_text(mu_wire_encode_frame(&writer, &frame),
-                "frame type 3 is not one of 1 (NOTICE) to 5 (BYE)");
+                "frame type 3 is not one of 1 (NOTICE) to 9 (AGAIN)");
     frame = (struct mu_frame){.type = MU_FRAME_ACK, .sequence = 5};
     assert_int_equal(mu_wire_encode_frame(&writer, &frame).error, MU_WIRE_SEQUENCE);
     assert_int_equal(writer.used, 0);
