@@ -107,9 +107,13 @@ struct mu_client_here *mu_space_client(const struct mu_space *space, uint32_t ra
 /* Where keys of its run are kept: the first job of it.  NULL: that is over. */
 struct mu_space *mu_space_root(const struct mu_pmix *pmix, const struct mu_space *space);
 void mu_space_name(const struct mu_pmix *pmix, uint32_t job, pmix_nspace_t name);
+void mu_space_server(const struct mu_pmix_config *config, pmix_nspace_t name); /* our own */
 mu_slot mu_space_node(const struct mu_space *space, uint32_t rank);
 char **mu_space_env(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
 char **mu_space_usual_env(struct mu_pmix *pmix, uint32_t job);
+char **mu_space_early_env(const struct mu_pmix_config *config, uint32_t job, uint32_t rank,
+                          uint16_t port);
+char **mu_space_early_usual_env(const struct mu_pmix_config *config, const struct mu_pmix_job *job);
 void mu_space_env_free(char **env);
 void mu_space_ended(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
 void mu_space_connected(struct mu_pmix *pmix, const pmix_proc_t *proc, enum mu_client_state state);

@@ -34,6 +34,19 @@ void mu_libpmix_send_at_once(void)
         setsockopt(pmix_ptl_base.listener.socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 }
 
+/* As its own thread does it that listens. */
+void mu_libpmix_take(int connection)
+{
+    pmix_pending_connection_t *pending = PMIX_NEW(pmix_pending_connection_t);
+    socklen_t size = sizeof pending->addr;
+    if (pending == NULL)
+        abort(); /* a process would wait for ever */
+    pending->protocol = pmix_ptl_base.listener.protocol;
+    pending->sd = connection;
+    getpeername(connection, (struct sockaddr *)&pending->addr, &size);
+    pmix_ptl_base.listener.cbfunc(-1, 0, pending);
+}
+
 /* ---- processes that end while they connect ----
  *
  * libpmix then gives up once too often what it holds of that process, and frees what its list still
@@ -400,6 +413,12 @@ bool mu_libpmix_forget(const pmix_proc_t *proc)
 
 void mu_libpmix_send_at_once(void)
 {
+}
+
+void mu_libpmix_take(int connection)
+{
+    (void)connection;
+    abort(); /* nobody hands one over to a library that is not known */
 }
 
 void mu_libpmix_drop_peers(void)

@@ -13,7 +13,9 @@
  * connection closes, and tells us later; whoever lists it by its rank between the two waits for
  * it.  And a group waits for whoever was lost after its tracker was made.
  *
- * What jobs leave behind: groups, and what is known of processes. */
+ * What jobs leave behind: groups, and what is known of processes.
+ *
+ * Who listens.  It has no function to take a connection that is there already. */
 #ifndef MU_PMIX_LIBPMIX_H
 #define MU_PMIX_LIBPMIX_H
 
@@ -26,6 +28,9 @@ bool mu_libpmix_is_known(void);
 /* What is said to a process does not wait until it has confirmed what was said before, which takes
  * 40 ms.  Once, when the server is up; from any thread. */
 void mu_libpmix_send_at_once(void);
+
+/* A connection that somebody else has accepted, with what is known of the jobs by then. */
+void mu_libpmix_take(int connection);
 
 /* What libpmix knows of the processes of a job is not freed when one of them ends while it
  * connects: all are registered, one has connected, the job is over and is not deregistered yet. */

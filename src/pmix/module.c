@@ -4,7 +4,6 @@
 #include "pmix/libpmix.h"
 #include "pmix/priority.h"
 
-#include <inttypes.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,8 +23,7 @@ static pmix_status_t start(struct mu_pmix *pmix)
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, pmix->config.folder, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, pmix->config.folder, PMIX_STRING);
     PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, pmix->hostname, PMIX_STRING);
-    snprintf(name, sizeof name, "musterd-%016" PRIx64 "-%" PRIu32, pmix->config.machine,
-             pmix->config.self);
+    mu_space_server(&pmix->config, name);
     PMIX_INFO_LOAD(&info[3], PMIX_SERVER_NSPACE, name, PMIX_STRING);
     PMIX_INFO_LOAD(&info[4], PMIX_SERVER_SHARE_TOPOLOGY, &yes, PMIX_BOOL);
     struct sigaction child;
@@ -80,6 +78,31 @@ static void on_turn_over(pmix_status_t status, void *data)
     sem_post(data);
 }
 
+static void take_now(pmix_status_t status, void *data)
+{
+    int *connection = data;
+    if (status != PMIX_ERR_INIT)
+        mu_libpmix_take(*connection);
+    else
+        close(*connection);
+    free(connection);
+}
+
+/* On libpmix's thread, when it calls back for a process that is none: after all that it was told of
+ * jobs before. */
+static void take(struct mu_pmix *pmix, int connection)
+{
+    int *kept = malloc(sizeof *kept);
+    pmix_proc_t nobody;
+    (void)pmix;
+    if (kept == NULL)
+        abort(); /* a process would wait for ever */
+    *kept = connection;
+    PMIX_LOAD_PROCID(&nobody, "", PMIX_RANK_UNDEF);
+    mu_pmix_gives();
+    PMIx_server_deregister_client(&nobody, take_now, kept);
+}
+
 /* What libpmix's thread is in the midst of, and what waits there, is over when it calls back for a
  * process that is none. */
 static void wait_for_turn(void)
@@ -122,8 +145,12 @@ static void turn(struct mu_pmix *pmix)
 
 __attribute__((visibility("default"))) const struct mu_pmix_module mu_pmix_module = {
     .version = MU_PMIX_VERSION,
+    .can_wait = mu_libpmix_is_known,
+    .early_env = mu_space_early_env,
+    .early_usual_env = mu_space_early_usual_env,
     .open = open_module,
     .close = close_module,
+    .take = take,
     .turn = turn,
     .job_begin = mu_space_begin,
     .job_over = mu_space_over,

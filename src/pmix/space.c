@@ -33,10 +33,20 @@ struct mu_space *mu_space_root(const struct mu_pmix *pmix, const struct mu_space
     return mu_space_find(pmix, space->parent.root != 0 ? space->parent.root : space->number);
 }
 
+static void name_job(const struct mu_pmix_config *config, uint32_t job, pmix_nspace_t name)
+{
+    snprintf(name, sizeof(pmix_nspace_t), "muster-%016" PRIx64 "-%" PRIu32, config->machine, job);
+}
+
 void mu_space_name(const struct mu_pmix *pmix, uint32_t job, pmix_nspace_t name)
 {
-    snprintf(name, sizeof(pmix_nspace_t), "muster-%016" PRIx64 "-%" PRIu32, pmix->config.machine,
-             job);
+    name_job(&pmix->config, job, name);
+}
+
+void mu_space_server(const struct mu_pmix_config *config, pmix_nspace_t name)
+{
+    snprintf(name, sizeof(pmix_nspace_t), "musterd-%016" PRIx64 "-%" PRIu32, config->machine,
+             config->self);
 }
 
 struct mu_client_here *mu_space_client(const struct mu_space *space, uint32_t rank)
@@ -402,6 +412,16 @@ static bool add_variable(char ***env, const char *name, const char *value)
     return asprintf(&grown[count], "%s=%s", name, value) >= 0;
 }
 
+/* Open MPI 4 looks for PMIx only where it knows the launcher, and this name is the one that changes
+ * nothing else. */
+static char **or_nothing(char **env, bool good)
+{
+    if (good && add_variable(&env, "JSM_JSRUN_PORT", "1"))
+        return env;
+    mu_space_env_free(env);
+    return NULL;
+}
+
 char **mu_space_env(struct mu_pmix *pmix, uint32_t job, uint32_t rank)
 {
     const struct mu_space *space = mu_space_find(pmix, job);
@@ -410,38 +430,93 @@ char **mu_space_env(struct mu_pmix *pmix, uint32_t job, uint32_t rank)
     if (space == NULL)
         return NULL;
     PMIX_LOAD_PROCID(&proc, space->name, rank);
-    /* Open MPI 4 looks for PMIx only where it knows the launcher, and this name is the one that
-     * changes nothing else. */
-    if (PMIx_server_setup_fork(&proc, &env) != PMIX_SUCCESS ||
-        !add_variable(&env, "JSM_JSRUN_PORT", "1")) {
-        mu_space_env_free(env);
-        return NULL;
-    }
-    return env;
+    bool good = PMIx_server_setup_fork(&proc, &env) == PMIX_SUCCESS;
+    return or_nothing(env, good);
+}
+
+/* Where the server is, under all names that libraries of other versions know. */
+static bool add_uris(char ***env, const struct mu_pmix_config *config, uint16_t port)
+{
+    static const char *const names[] = {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3",
+                                        "PMIX_SERVER_URI2", "PMIX_SERVER_URI21"};
+    pmix_nspace_t server;
+    char uri[2 * sizeof server];
+    bool good = true;
+    mu_space_server(config, server);
+    snprintf(uri, sizeof uri, "%s.%d;tcp4://127.0.0.1:%u", server, (int)getpid(), (unsigned)port);
+    for (size_t i = 0; good && i < sizeof names / sizeof *names; i++)
+        good = add_variable(env, names[i], uri);
+    return good;
+}
+
+/* "4.2.2rc2" out of "OpenPMIx 4.2.2rc2 (...)". */
+static void find_version(char version[64])
+{
+    if (sscanf(PMIx_Get_version(), "%*s %63[^ ,]", version) != 1)
+        version[0] = '\0';
+}
+
+/* What PMIx_server_setup_fork() of the version that is known says, with daemon/pmix/environment.c.
+ * tests/system/pmix_late.sh compares the two. */
+char **mu_space_early_env(const struct mu_pmix_config *config, uint32_t job, uint32_t rank,
+                          uint16_t port)
+{
+    pmix_nspace_t name;
+    char number[16], version[64];
+    char **env = NULL;
+    name_job(config, job, name);
+    snprintf(number, sizeof number, "%" PRIu32, rank);
+    find_version(version);
+    const char *const variables[][2] = {
+        {"PMIX_NAMESPACE", name},
+        {"PMIX_RANK", number},
+        {"PMIX_SECURITY_MODE", "native"},
+        {"PMIX_BFROP_BUFFER_TYPE", "PMIX_BFROP_BUFFER_NON_DESC"},
+        {"PMIX_GDS_MODULE", "hash"},
+        {"PMIX_SERVER_TMPDIR", config->folder},
+        {"PMIX_SYSTEM_TMPDIR", config->folder},
+        {"PMIX_HOSTNAME", config->names[config->self]},
+        {"PMIX_VERSION", version},
+    };
+    bool good = true;
+    for (size_t i = 0; good && i < sizeof variables / sizeof *variables; i++)
+        good = add_variable(&env, variables[i][0], variables[i][1]);
+    good = good && add_uris(&env, config, port);
+    return or_nothing(env, good);
 }
 
 /* Where Open MPI's shared memory is, so that what a killed process leaves is removed with the job.
  */
-char **mu_space_usual_env(struct mu_pmix *pmix, uint32_t job)
+static char **usual_env(const char *folder, bool crowded)
 {
     static const char *const names[] = {"OMPI_MCA_btl_vader_backing_directory",
                                         "OMPI_MCA_osc_rdma_backing_directory",
                                         "OMPI_MCA_btl_sm_backing_directory"};
-    const struct mu_space *space = mu_space_find(pmix, job);
     char **env = NULL;
-    bool good = space != NULL;
+    bool good = true;
     for (size_t i = 0; good && i < sizeof names / sizeof *names; i++)
-        good = add_variable(&env, names[i], space->folder);
+        good = add_variable(&env, names[i], folder);
     /* Its other ways are tried out with a segment each, which whoever is killed then leaves. */
     good = good && add_variable(&env, "OMPI_MCA_shmem", "mmap");
     /* Each would load X11 and libxml2, with all that they need, and is given the topology. */
     good = good && add_variable(&env, "HWLOC_PLUGINS_BLACKLIST", "hwloc_gl.so,hwloc_xml_libxml.so");
-    if (good && space->crowded)
+    if (good && crowded)
         good = add_variable(&env, "OMPI_MCA_mpi_yield_when_idle", "1");
     if (good)
         return env;
     mu_space_env_free(env);
     return NULL;
+}
+
+char **mu_space_usual_env(struct mu_pmix *pmix, uint32_t job)
+{
+    const struct mu_space *space = mu_space_find(pmix, job);
+    return space != NULL ? usual_env(space->folder, space->crowded) : NULL;
+}
+
+char **mu_space_early_usual_env(const struct mu_pmix_config *config, const struct mu_pmix_job *job)
+{
+    return usual_env(job->folder, job->on_host > config->processors);
 }
 
 void mu_space_env_free(char **env)

@@ -106,8 +106,9 @@ void run_on_signal(void *owner, int number)
         end_by(run, number);
         return;
     }
+    /* The kernel stops nobody by SIGTSTP who is alone in a session, as each process is. */
     if (run->job != NULL)
-        run_signal_jobs(run, number);
+        run_signal_jobs(run, number == SIGTSTP ? SIGSTOP : number);
     if (number == SIGTSTP)
         raise(SIGSTOP); /* the words above have left, or leave when we go on */
 }

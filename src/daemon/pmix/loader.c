@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,13 +20,22 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum loader_state { NOTHING, LOADING, RUNS, FAILED };
+enum loader_state {
+    LOADING, /* the module, on a thread */
+    LOADED,  /* libpmix is started for the first job, or where it can wait for the first process */
+    OPENING, /* it is being started, on a thread */
+    RUNS,
+    FAILED,
+};
 
-/* A job that came while the module was being loaded. */
+/* A job that libpmix does not know yet. */
 struct waiting {
     struct waiting *next;
     struct mu_launch_run *runs;
     struct mu_pmix_job job;
+    char folder[PATH_MAX];
+    uint32_t *ended; /* processes of this node that have */
+    uint32_t ended_count;
 };
 
 /* A question that came meanwhile: the module of another node was faster. */
@@ -46,16 +56,19 @@ struct mu_pmix_loader {
     uint32_t processors;
     int bell; /* an eventfd: the module wants a turn, or the thread has ended; -1: none */
     uv_poll_t poll;
-    uv_timer_t timer; /* the module wants a turn then */
-    uint32_t handles; /* of these two, not closed yet */
-    pthread_t thread;
+    uv_timer_t timer;    /* the module wants a turn then */
+    int listener;        /* where processes come that were started before libpmix; -1: nowhere */
+    uint16_t port;       /* of it */
+    uv_poll_t came;      /* somebody did */
+    uint32_t handles;    /* of these three, not closed yet */
+    pthread_t thread;    /* while LOADING and OPENING */
+    _Atomic bool worked; /* it has done its work; what it found is below */
     uint64_t begin_ns;
-    _Atomic bool loaded; /* the thread has done its work; what it found is below */
     const struct mu_pmix_module *module;
     struct mu_pmix *pmix;
     char text[MU_PMIX_TEXT_MAX]; /* why there is none */
-    struct waiting *waiting;
-    struct early *early; /* the newest first */
+    struct waiting *waiting;     /* in their order */
+    struct early *early;         /* the newest first */
 };
 
 /* ---- the thread ---- */
@@ -88,9 +101,8 @@ static const struct mu_pmix_module *load_module(char text[MU_PMIX_TEXT_MAX])
 
 static const struct mu_pmix_host hooks; /* below: they have us as their owner */
 
-static void *load(void *arg)
+static struct mu_pmix_config config_of(struct mu_pmix_loader *loader)
 {
-    struct mu_pmix_loader *loader = arg;
     struct mu_pmix_config config = {.host = hooks,
                                     .machine = loader->config.machine,
                                     .self = loader->config.self,
@@ -99,12 +111,42 @@ static void *load(void *arg)
                                     .names = (const char(*)[MU_PMIX_NAME_MAX])loader->names,
                                     .folder = loader->scratch.path};
     config.host.owner = loader;
-    loader->module = load_module(loader->text);
-    if (loader->module != NULL)
-        loader->pmix = loader->module->open(&config, loader->text);
-    atomic_store(&loader->loaded, true);
+    return config;
+}
+
+static void has_worked(struct mu_pmix_loader *loader)
+{
+    atomic_store(&loader->worked, true);
     wake(loader);
+}
+
+static void *load(void *arg)
+{
+    struct mu_pmix_loader *loader = arg;
+    loader->module = load_module(loader->text);
+    has_worked(loader);
     return NULL;
+}
+
+static void *open_libpmix(void *arg)
+{
+    struct mu_pmix_loader *loader = arg;
+    struct mu_pmix_config config = config_of(loader);
+    loader->pmix = loader->module->open(&config, loader->text);
+    has_worked(loader);
+    return NULL;
+}
+
+/* The signals are for the main thread. */
+static int start_thread(struct mu_pmix_loader *loader, void *(*work)(void *))
+{
+    sigset_t all, before;
+    atomic_store(&loader->worked, false);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&loader->thread, NULL, work, loader);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
 }
 
 /* ---- hooks of the module ---- */
@@ -189,40 +231,81 @@ static const struct mu_pmix_host hooks = {.wake = wake,
 
 /* ---- jobs ---- */
 
-/* False: it cannot have it, and runs without. */
-static bool begin(struct mu_pmix_loader *loader, const struct mu_pmix_job *wanted)
+static struct waiting *find_waiting(const struct mu_pmix_loader *loader, uint32_t job)
 {
-    struct mu_pmix_job job = *wanted;
-    char folder[PATH_MAX];
-    const char *why_not = "";
-    int error = mu_scratch_job(&loader->scratch, job.number, folder);
-    job.folder = folder;
-    if (error == 0)
-        why_not = loader->module->job_begin(loader->pmix, &job);
-    if (why_not == NULL) {
-        loader->config.begun(loader->config.host.owner, job.number);
-        return true;
-    }
-    mu_warn("job %" PRIu32 " runs without PMIx: %s", job.number,
-            error == 0 ? why_not : strerror(error));
-    return false;
+    struct waiting *waiting = loader->waiting;
+    while (waiting != NULL && waiting->job.number != job)
+        waiting = waiting->next;
+    return waiting;
 }
 
 static void free_waiting(struct waiting *waiting)
 {
     free(waiting->runs);
+    free(waiting->ended);
     free(waiting);
 }
 
-static void begin_waiting(struct mu_pmix_loader *loader)
+/* Without it the job runs without PMIx. */
+static struct waiting *keep_waiting(struct mu_pmix_loader *loader, const struct mu_pmix_job *job)
 {
-    while (loader->waiting != NULL) {
-        struct waiting *waiting = loader->waiting;
-        loader->waiting = waiting->next;
-        if (loader->state != RUNS || !begin(loader, &waiting->job))
-            on_ready(loader, waiting->job.number);
-        free_waiting(waiting);
+    struct waiting *waiting = calloc(1, sizeof *waiting);
+    struct mu_launch_run *runs = malloc(job->run_count * sizeof *runs);
+    int error = waiting == NULL || runs == NULL
+                    ? ENOMEM
+                    : mu_scratch_job(&loader->scratch, job->number, waiting->folder);
+    if (error != 0) {
+        mu_warn("job %" PRIu32 " runs without PMIx: %s", job->number, strerror(error));
+        free(waiting);
+        free(runs);
+        return NULL;
     }
+    memcpy(runs, job->runs, job->run_count * sizeof *runs);
+    waiting->runs = runs;
+    waiting->job = *job;
+    waiting->job.runs = runs;
+    waiting->job.folder = waiting->folder;
+    struct waiting **end = &loader->waiting;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = waiting;
+    return waiting;
+}
+
+static void keep_ended(struct waiting *waiting, uint32_t rank)
+{
+    size_t bytes = (waiting->ended_count + (size_t)1) * sizeof *waiting->ended;
+    waiting->ended = realloc(waiting->ended, bytes);
+    if (waiting->ended == NULL)
+        abort(); /* somebody would wait for it for ever */
+    waiting->ended[waiting->ended_count++] = rank;
+}
+
+/* The first one that waits. */
+static void begin(struct mu_pmix_loader *loader)
+{
+    struct waiting *waiting = loader->waiting;
+    uint32_t job = waiting->job.number;
+    loader->waiting = waiting->next;
+    const char *why_not = loader->state == RUNS
+                              ? loader->module->job_begin(loader->pmix, &waiting->job)
+                              : "it is not served";
+    if (why_not == NULL) {
+        loader->config.begun(loader->config.host.owner, job);
+        for (uint32_t i = 0; i < waiting->ended_count; i++)
+            loader->module->ended(loader->pmix, job, waiting->ended[i]);
+    } else {
+        if (loader->state == RUNS)
+            mu_warn("job %" PRIu32 " runs without PMIx: %s", job, why_not);
+        on_ready(loader, job);
+    }
+    free_waiting(waiting);
+}
+
+static void begin_all(struct mu_pmix_loader *loader)
+{
+    while (loader->waiting != NULL)
+        begin(loader);
 }
 
 static void answer_early(struct mu_pmix_loader *loader)
@@ -239,6 +322,115 @@ static void answer_early(struct mu_pmix_loader *loader)
     }
 }
 
+/* ---- starting libpmix ---- */
+
+static void fail(struct mu_pmix_loader *loader, const char *why)
+{
+    loader->state = FAILED;
+    mu_tell("no PMIx for programs: %s", why);
+    begin_all(loader); /* without */
+    answer_early(loader);
+    mu_scratch_close(&loader->scratch);
+}
+
+static void start_opening(struct mu_pmix_loader *loader)
+{
+    if (loader->state != LOADED)
+        return;
+    loader->begin_ns = uv_hrtime();
+    if (loader->listener >= 0)
+        uv_poll_stop(&loader->came);
+    loader->state = OPENING;
+    int error = start_thread(loader, open_libpmix);
+    if (error != 0)
+        fail(loader, strerror(error));
+}
+
+static void on_came(uv_poll_t *poll, int status, int events)
+{
+    struct mu_pmix_loader *loader = poll->data;
+    int connection;
+    (void)status, (void)events;
+    if (loader->state != RUNS) {
+        start_opening(loader);
+        return;
+    }
+    while ((connection = accept4(loader->listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+        loader->module->take(loader->pmix, connection);
+}
+
+static void watch_listener(struct mu_pmix_loader *loader)
+{
+    if (loader->listener >= 0)
+        uv_poll_start(&loader->came, UV_READABLE, on_came);
+}
+
+/* The connections have what the listener has: none waits with a second message until the first is
+ * confirmed. */
+static int listen_here(void)
+{
+    const struct sockaddr_in here = {.sin_family = AF_INET,
+                                     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int yes = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (bind(fd, (const struct sockaddr *)&here, sizeof here) == 0 && listen(fd, SOMAXCONN) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* Else libpmix is started with the first job, and listens itself. */
+static void listen_for_processes(struct mu_pmix_loader *loader)
+{
+    struct sockaddr_in here;
+    socklen_t size = sizeof here;
+    int fd = listen_here();
+    if (fd < 0)
+        return;
+    if (getsockname(fd, (struct sockaddr *)&here, &size) != 0 ||
+        uv_poll_init(loader->config.loop, &loader->came, fd) != 0) {
+        close(fd);
+        return;
+    }
+    loader->came.data = loader;
+    loader->handles++;
+    loader->listener = fd;
+    loader->port = ntohs(here.sin_port);
+    watch_listener(loader);
+}
+
+static void has_loaded(struct mu_pmix_loader *loader)
+{
+    if (loader->module == NULL) {
+        fail(loader, loader->text);
+        return;
+    }
+    loader->state = LOADED;
+    if (loader->module->can_wait())
+        listen_for_processes(loader);
+    if (loader->early != NULL || (loader->waiting != NULL && loader->listener < 0)) {
+        start_opening(loader);
+        return;
+    }
+    for (struct waiting *waiting = loader->waiting; waiting != NULL; waiting = waiting->next)
+        on_ready(loader, waiting->job.number);
+}
+
+static void has_opened(struct mu_pmix_loader *loader)
+{
+    if (loader->pmix == NULL) {
+        fail(loader, loader->text);
+        return;
+    }
+    loader->state = RUNS;
+    mu_tell("serves PMIx after %.1f ms", (double)(uv_hrtime() - loader->begin_ns) / 1e6);
+    begin_all(loader);
+    answer_early(loader);
+    watch_listener(loader);
+}
+
 static void on_bell(uv_poll_t *poll, int status, int events)
 {
     struct mu_pmix_loader *loader = poll->data;
@@ -246,31 +438,16 @@ static void on_bell(uv_poll_t *poll, int status, int events)
     (void)status, (void)events;
     if (read(loader->bell, &count, sizeof count) < 0)
         return; /* somebody else was woken up by it */
-    if (loader->state == LOADING && atomic_load(&loader->loaded)) {
+    bool works = loader->state == LOADING || loader->state == OPENING;
+    if (works && atomic_load(&loader->worked)) {
         pthread_join(loader->thread, NULL);
-        loader->state = loader->pmix != NULL ? RUNS : FAILED;
-        if (loader->state == RUNS) {
-            mu_tell("serves PMIx after %.1f ms", (double)(uv_hrtime() - loader->begin_ns) / 1e6);
-        } else {
-            mu_tell("no PMIx for programs: %s", loader->text);
-            mu_scratch_close(&loader->scratch);
-        }
-        begin_waiting(loader);
-        answer_early(loader);
+        if (loader->state == LOADING)
+            has_loaded(loader);
+        else
+            has_opened(loader);
     }
     if (loader->state == RUNS)
         loader->module->turn(loader->pmix);
-}
-
-/* The signals are for the main thread. */
-static int start_thread(struct mu_pmix_loader *loader)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&loader->thread, NULL, load, loader);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
 }
 
 static int hang_bell(struct mu_pmix_loader *loader)
@@ -288,7 +465,6 @@ static int hang_bell(struct mu_pmix_loader *loader)
 
 static void start_loading(struct mu_pmix_loader *loader)
 {
-    loader->begin_ns = uv_hrtime();
     uv_timer_init(loader->config.loop, &loader->timer); /* cannot fail */
     loader->timer.data = loader;
     loader->handles++;
@@ -296,28 +472,9 @@ static void start_loading(struct mu_pmix_loader *loader)
     if (error == 0)
         error = hang_bell(loader);
     if (error == 0)
-        error = start_thread(loader);
-    loader->state = error == 0 ? LOADING : FAILED;
-    if (error == 0)
-        return;
-    mu_warn("no PMIx for programs: %s", strerror(error));
-    mu_scratch_close(&loader->scratch);
-}
-
-static bool keep_waiting(struct mu_pmix_loader *loader, const struct mu_pmix_job *job)
-{
-    struct waiting *waiting = calloc(1, sizeof *waiting);
-    struct mu_launch_run *runs = malloc(job->run_count * sizeof *runs);
-    if (waiting == NULL || runs == NULL) {
-        free(waiting);
-        free(runs);
-        return false;
-    }
-    memcpy(runs, job->runs, job->run_count * sizeof *runs);
-    *waiting = (struct waiting){.next = loader->waiting, .runs = runs, .job = *job};
-    waiting->job.runs = runs;
-    loader->waiting = waiting;
-    return true;
+        error = start_thread(loader, load);
+    if (error != 0)
+        fail(loader, strerror(error));
 }
 
 static uint32_t count_on_host(const struct mu_pmix_loader *loader, const struct mu_launch_job *spec)
@@ -340,11 +497,14 @@ bool mu_pmix_loader_job(struct mu_pmix_loader *loader, uint32_t number,
                               .runs = spec->runs,
                               .on_host = count_on_host(loader, spec),
                               .parent = spec->parent};
-    if (loader->state == NOTHING)
-        start_loading(loader);
-    if (loader->state == LOADING)
-        return keep_waiting(loader, &job);
-    return loader->state == RUNS && begin(loader, &job);
+    if (loader->state == FAILED || keep_waiting(loader, &job) == NULL)
+        return false;
+    if (loader->state == LOADED && loader->listener >= 0)
+        return false; /* its processes may start */
+    start_opening(loader);
+    if (loader->state == RUNS)
+        begin(loader);
+    return loader->state != FAILED;
 }
 
 void mu_pmix_loader_over(struct mu_pmix_loader *loader, uint32_t job)
@@ -360,10 +520,10 @@ void mu_pmix_loader_over(struct mu_pmix_loader *loader, uint32_t job)
         *link = waiting->next;
         free_waiting(waiting);
     }
-    if (loader->state != RUNS)
-        return;
-    loader->module->job_over(loader->pmix, job);
-    mu_scratch_job_over(&loader->scratch, job);
+    if (loader->state == RUNS)
+        loader->module->job_over(loader->pmix, job);
+    if (loader->state != FAILED)
+        mu_scratch_job_over(&loader->scratch, job);
 }
 
 /* ---- passing on ---- */
@@ -375,12 +535,23 @@ static bool runs(const struct mu_pmix_loader *loader)
 
 char **mu_pmix_loader_env(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank)
 {
-    return runs(loader) ? loader->module->env(loader->pmix, job, rank) : NULL;
+    if (runs(loader))
+        return loader->module->env(loader->pmix, job, rank);
+    if (loader == NULL || find_waiting(loader, job) == NULL)
+        return NULL;
+    struct mu_pmix_config config = config_of(loader);
+    return loader->module->early_env(&config, job, rank, loader->port);
 }
 
 char **mu_pmix_loader_usual_env(struct mu_pmix_loader *loader, uint32_t job)
 {
-    return runs(loader) ? loader->module->usual_env(loader->pmix, job) : NULL;
+    if (runs(loader))
+        return loader->module->usual_env(loader->pmix, job);
+    const struct waiting *waiting = loader != NULL ? find_waiting(loader, job) : NULL;
+    if (waiting == NULL)
+        return NULL;
+    struct mu_pmix_config config = config_of(loader);
+    return loader->module->early_usual_env(&config, &waiting->job);
 }
 
 void mu_pmix_loader_env_free(struct mu_pmix_loader *loader, char **env)
@@ -403,8 +574,11 @@ void mu_pmix_loader_known(struct mu_pmix_loader *loader, const struct mu_local_e
 
 void mu_pmix_loader_ended(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank)
 {
+    struct waiting *waiting = loader != NULL ? find_waiting(loader, job) : NULL;
     if (runs(loader))
         loader->module->ended(loader->pmix, job, rank);
+    else if (waiting != NULL)
+        keep_ended(waiting, rank);
 }
 
 static void keep_early(struct mu_pmix_loader *loader, uint32_t job, const uint8_t *bytes,
@@ -422,12 +596,14 @@ static void keep_early(struct mu_pmix_loader *loader, uint32_t job, const uint8_
 void mu_pmix_loader_asked(struct mu_pmix_loader *loader, uint32_t job, const uint8_t *bytes,
                           size_t count, void *ticket)
 {
-    if (runs(loader))
+    if (runs(loader)) {
         loader->module->asked(loader->pmix, job, bytes, count, ticket);
-    else if (loader->state == LOADING)
-        keep_early(loader, job, bytes, count, ticket);
-    else
+    } else if (loader->state == FAILED) {
         on_answer(loader, ticket, NULL, 0);
+    } else {
+        keep_early(loader, job, bytes, count, ticket);
+        start_opening(loader);
+    }
 }
 
 void mu_pmix_loader_quiet(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank, mu_slot node)
@@ -458,7 +634,7 @@ struct mu_pmix_loader *mu_pmix_loader_open(const struct mu_pmix_loader_config *c
     }
     loader->config = *config;
     loader->processors = mu_cores_allowed(&allowed) ? mu_cores_count(&allowed) : UINT32_MAX;
-    loader->scratch.fd = loader->bell = -1;
+    loader->scratch.fd = loader->bell = loader->listener = -1;
     return loader;
 }
 
@@ -475,12 +651,15 @@ void mu_pmix_loader_nodes(struct mu_pmix_loader *loader, const struct sockaddr_i
         else
             inet_ntop(AF_INET, &addresses[i].sin_addr, loader->names[i], MU_PMIX_NAME_MAX);
     }
+    start_loading(loader);
 }
 
 static void free_loader(struct mu_pmix_loader *loader)
 {
     if (loader->bell >= 0)
         close(loader->bell);
+    if (loader->listener >= 0)
+        close(loader->listener);
     free(loader->names);
     free(loader);
 }
@@ -496,7 +675,7 @@ void mu_pmix_loader_close(struct mu_pmix_loader *loader)
 {
     if (loader == NULL)
         return;
-    if (loader->state == LOADING)
+    if (loader->state == LOADING || loader->state == OPENING)
         pthread_join(loader->thread, NULL);
     if (loader->pmix != NULL)
         loader->module->close(loader->pmix);
@@ -513,6 +692,8 @@ void mu_pmix_loader_close(struct mu_pmix_loader *loader)
         uv_close((uv_handle_t *)&loader->timer, on_closed);
     if (loader->poll.data != NULL)
         uv_close((uv_handle_t *)&loader->poll, on_closed);
+    if (loader->came.data != NULL)
+        uv_close((uv_handle_t *)&loader->came, on_closed);
     if (!has_handles)
         free_loader(loader);
 }

@@ -1,5 +1,9 @@
-/* The contract between the daemon and its PMIx module (src/pmix), which it loads when the first job
- * begins: so a daemon without jobs, or on a host without libpmix, pays nothing.
+/* The contract between the daemon and its PMIx module (src/pmix), which it loads when it starts.
+ *
+ * libpmix itself is started as late as can be, because that takes as long as all the rest of a
+ * short job: when the first process connects, or another node asks.  Until then processes find the
+ * daemon in its place, which listens for them.  Where libpmix is not of a version that allows this,
+ * it is started when the first job begins.
  *
  * Nothing of libpmix is here.  Its callbacks run on its own thread: the module puts them into a
  * queue and calls 'wake', and the daemon's loop calls turn().  All other functions of the module
@@ -16,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MU_PMIX_VERSION = 5, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
+enum { MU_PMIX_VERSION = 7, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
 
 struct mu_pmix; /* the module's own */
 
@@ -91,10 +95,19 @@ struct mu_pmix_job {
 /* What the module exports, as the symbol MU_PMIX_SYMBOL. */
 struct mu_pmix_module {
     uint32_t version;
+    /* Can libpmix be started after the processes of a job?  Then they get the environment of
+     * early_env() and early_usual_env() in the place of env() and usual_env(); 'port' is where the
+     * daemon listens at 127.0.0.1, and what it accepts there goes to take(). */
+    bool (*can_wait)(void);
+    char **(*early_env)(const struct mu_pmix_config *config, uint32_t job, uint32_t rank,
+                        uint16_t port);
+    char **(*early_usual_env)(const struct mu_pmix_config *config, const struct mu_pmix_job *job);
     /* Blocks for some ms.  NULL, with a sentence in 'text'. */
     struct mu_pmix *(*open)(const struct mu_pmix_config *config, char text[MU_PMIX_TEXT_MAX]);
     /* Blocks for a ms; no hook is called but 'answer', for questions that are open. */
     void (*close)(struct mu_pmix *pmix);
+    /* A connection of a process, whose job has begun.  The module closes it.  Where can_wait(). */
+    void (*take)(struct mu_pmix *pmix, int connection);
     /* After 'wake' and 'later'. */
     void (*turn)(struct mu_pmix *pmix);
     /* The hook 'ready' follows.  NULL, or why not. */
