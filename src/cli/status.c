@@ -149,6 +149,20 @@ static void set_number(json_t *object, const char *name, uint64_t number)
     json_object_set_new(object, name, json_integer((json_int_t)number));
 }
 
+/* Its value; 'otherwise' when the daemon has no such counter. */
+static uint64_t counter_of(const struct node *node, const char *name, uint64_t otherwise)
+{
+    for (size_t i = 0; i < node->counter_count; i++)
+        if (strcmp(node->counters[i].name, name) == 0)
+            return node->counters[i].value;
+    return otherwise;
+}
+
+static bool has_witness(const struct node *node)
+{
+    return counter_of(node, "witness_pid", 0) != 0;
+}
+
 static json_t *node_json(const struct node *node)
 {
     const struct mu_local_node *said = &node->said;
@@ -162,6 +176,7 @@ static json_t *node_json(const struct node *node)
     json_object_set_new(object, "name", json_string(said->host));
     json_object_set_new(object, "address", json_string(said->address));
     set_number(object, "pid", said->pid);
+    json_object_set_new(object, "witness", json_boolean(has_witness(node)));
     set_number(object, "size", said->size);
     set_number(object, "incarnation", said->incarnation);
     set_number(object, "up_ns", said->up_ns);
@@ -220,15 +235,6 @@ static const char *up_text(uint64_t up_ns, char *text, size_t room)
 static int width(int at_least, size_t length)
 {
     return (int)length > at_least ? (int)length : at_least;
-}
-
-/* Its value; 'otherwise' when the daemon has no such counter. */
-static uint64_t counter_of(const struct node *node, const char *name, uint64_t otherwise)
-{
-    for (size_t i = 0; i < node->counter_count; i++)
-        if (strcmp(node->counters[i].name, name) == 0)
-            return node->counters[i].value;
-    return otherwise;
 }
 
 /* One line; one for each node while they differ: new ones are on their way, or somebody missed
@@ -350,6 +356,19 @@ static void print_counters(const struct status *status)
     }
 }
 
+static void print_witnesses(const struct status *status)
+{
+    bool any = false;
+    for (size_t i = 0; i < status->node_count; i++) {
+        const struct node *node = &status->nodes[i];
+        if (!node->answers || has_witness(node))
+            continue;
+        printf("%snode %u: no witness: a failure of its daemon is detected by silence only\n",
+               any ? "" : "\n", node->said.slot);
+        any = true;
+    }
+}
+
 static void print_words(const struct status *status)
 {
     uint32_t size = 0;
@@ -363,6 +382,7 @@ static void print_words(const struct status *status)
     print_times(status);
     print_nodes(status);
     print_jobs(status);
+    print_witnesses(status);
     print_counters(status);
 }
 

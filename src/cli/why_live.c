@@ -12,6 +12,8 @@ struct search {
     uint32_t size;    /* of the machine; 0: nobody has said it */
     bool has_job;     /* somebody has */
     uint64_t dropped; /* events that somebody has forgotten */
+    bool is_gone;     /* its witness says that no process is left, */
+    uint64_t gone_ns; /* and the first to know knew it then */
     struct operator_link link;
     bool link_has_job;
 };
@@ -23,6 +25,12 @@ static void look(void *owner, const struct mu_local_message *message)
     struct search *search = owner;
     if (message->type == MU_LOCAL_NODE)
         search->size = message->node.size;
+    if (message->type == MU_LOCAL_GONE && search->subject->is_node &&
+        message->gone.node == search->subject->node &&
+        (!search->is_gone || message->gone.gone_ns < search->gone_ns)) {
+        search->is_gone = true;
+        search->gone_ns = message->gone.gone_ns;
+    }
     if (message->type == MU_LOCAL_JOB && message->job.job == search->subject->job)
         search->link_has_job = true;
 }
@@ -174,6 +182,9 @@ bool why_live(const struct operator_found *found, const struct why_subject *subj
     for (size_t i = 0; i < account->told_count; i++)
         account->told[i].after_ns -= seen_ns(&search.first);
     account_sort_told(account);
+    account->is_gone = search.is_gone;
+    if (search.is_gone && search.gone_ns > seen_ns(&search.first))
+        account->gone_after_ns = search.gone_ns - seen_ns(&search.first);
     if (account->cause == MU_CAUSE_NODE_LOST) {
         leave_out(&account->untold, account->node);
         leave_out(&account->no_answer, account->node);

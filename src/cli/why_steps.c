@@ -143,10 +143,11 @@ static void add_seen(struct line *line, const struct account *account)
     case MU_CAUSE_NODE_LOST:
         add(line, "lost", true, 0, "its node, %u, was lost", account->node);
         return;
-    case MU_CAUSE_REFUSED:
-        add(line, "refused", true, 0,
-            "node %u: its connection closed without a goodbye, and a new one was refused: no "
-            "daemon is there any more",
+    case MU_CAUSE_TOLD:
+        add(line, "told", true, 0, "node %u said that it is dead", account->seen_by);
+        return;
+    case MU_CAUSE_WITNESS:
+        add(line, "witness", true, 0, "its witness told node %u that its daemon has ended",
             account->seen_by);
         return;
     }
@@ -181,6 +182,14 @@ static void add_told(struct line *line, const struct account *account, uint64_t 
             account->no_answer.count == 1 ? "does" : "do");
 }
 
+/* Proof, also where the ring had found only silence. */
+static void add_gone(struct line *line, const struct account *account, uint64_t seen_ns)
+{
+    if (account->is_gone)
+        add(line, "gone", true, seen_ns + account->gone_after_ns,
+            "its witness says that the daemon has ended and no process of the node is left");
+}
+
 size_t why_steps(const struct account *account, struct why_step steps[WHY_STEPS_MAX])
 {
     struct line line = {.steps = steps};
@@ -193,6 +202,7 @@ size_t why_steps(const struct account *account, struct why_step steps[WHY_STEPS_
     } else {
         add_seen(&line, account);
     }
+    add_gone(&line, account, of_ring ? account->ring.silent_ns : 0);
     add_told(&line, account, of_ring ? account->ring.silent_ns : 0);
     return line.count;
 }

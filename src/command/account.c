@@ -157,6 +157,8 @@ json_t *account_json(const struct account *account)
     json_object_set_new(
         object, "cause",
         account->cause == 0 ? json_null() : json_string(cause_word((enum mu_cause)account->cause)));
+    if (account->is_gone)
+        json_object_set_new(object, "gone_ms", json_ms(account->gone_after_ns));
     if (cause_has_proof(account->cause))
         proof_json_set(object, &account->ring);
     return object;

@@ -32,6 +32,8 @@ struct account {
     int code;                  /* that a shell would show */
     mu_slot seen_by;           /* MU_SLOT_NONE: not known */
     struct mu_ring_proof ring; /* where cause_has_proof(); else zeroed */
+    bool is_gone;              /* of a node: its witness says that no process of it is left, */
+    uint64_t gone_after_ns;    /* so long after the failure was first seen */
     struct account_told *told; /* in the order of after_ns */
     size_t told_count;
     struct account_list untold;    /* nodes that should know it, and have not said so */

@@ -12,8 +12,10 @@ const char *cause_word(enum mu_cause cause)
         return "exit";
     case MU_CAUSE_NODE_LOST:
         return "node-lost";
-    case MU_CAUSE_REFUSED:
-        return "refused";
+    case MU_CAUSE_TOLD:
+        return "told";
+    case MU_CAUSE_WITNESS:
+        return "witness";
     case MU_CAUSE_SILENCE:
         return "silence";
     case MU_CAUSE_UNREACHABLE:

@@ -102,6 +102,7 @@ static void peer_up(void *owner, mu_slot peer, uint32_t incarnation, uint64_t ha
 {
     struct mu_daemon *daemon = owner;
     mu_tell("link to node %" PRIu32 " is up", peer);
+    mu_daemon_witness_links(daemon);
     mu_drive_up(daemon->drive, peer, incarnation, has);
     mu_agreements_up(daemon->agreements, peer);
     mu_daemon_settle(daemon);
@@ -111,6 +112,7 @@ static void peer_down(void *owner, mu_slot peer)
 {
     struct mu_daemon *daemon = owner;
     mu_tell("link to node %" PRIu32 " is down", peer);
+    mu_daemon_witness_links(daemon);
     mu_drive_down(daemon->drive, peer);
     mu_daemon_settle(daemon);
 }
@@ -123,12 +125,9 @@ static void peer_frame(void *owner, mu_slot peer, const struct mu_frame *frame)
         mu_daemon_settle(daemon);
 }
 
-static void peer_gone(void *owner, mu_slot peer, uint32_t incarnation)
+static void peer_broke(void *owner, mu_slot peer)
 {
-    struct mu_daemon *daemon = owner;
-    mu_tell("nobody listens at node %" PRIu32 " any more", peer);
-    mu_daemon_node_gone(daemon, peer, incarnation);
-    mu_daemon_settle(daemon);
+    mu_daemon_ring_broke(owner, peer);
 }
 
 void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by)
@@ -136,7 +135,7 @@ void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by)
     if (daemon->fenced)
         return;
     mu_warn("node %" PRIu32 " says that this node was declared dead", by);
-    mu_daemon_node_gone(daemon, daemon->net.self.from, daemon->net.self.incarnation);
+    mu_daemon_node_told(daemon, daemon->net.self.from, daemon->net.self.incarnation, by);
     mu_daemon_settle(daemon);
 }
 
@@ -167,7 +166,7 @@ static void agree_send(void *owner, mu_slot peer, const uint8_t *bytes, size_t c
 static void agree_dead(void *owner, mu_slot node)
 {
     struct mu_daemon *daemon = owner;
-    mu_daemon_node_gone(daemon, node, 1);
+    mu_daemon_node_told(daemon, node, 1, daemon->net.self.from);
     mu_daemon_settle(daemon);
 }
 
@@ -243,6 +242,9 @@ static void on_member(void *owner, struct mu_conn *conn)
         return;
     case MU_SEAL_BULK:
         mu_exchanges_member(daemon->exchanges, conn);
+        return;
+    case MU_SEAL_WITNESS:
+        mu_daemon_witness_member(daemon, conn);
         return;
     case MU_SEAL_ANY:
         break; /* of an acceptor, until the dialler has said which */
@@ -353,7 +355,8 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
                                       .clients = CLIENTS_MAX,
                                       .hooks = {daemon, on_told, on_dying, mu_daemon_node,
                                                 mu_daemon_counter, mu_daemon_kill, mu_daemon_set,
-                                                mu_daemon_chaos, mu_daemon_chaos_let_go, on_voter}};
+                                                mu_daemon_chaos, mu_daemon_chaos_let_go, on_voter,
+                                                mu_daemon_gone_next}};
     failed = mu_notify_open(&notify, &daemon->notify);
     if (failed != 0)
         return say(text, "cannot open the socket and the board for local programs", failed);
@@ -466,6 +469,7 @@ struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *te
     if (open_parts(daemon, config, text) != NULL)
         return NULL;
     daemon->input = config->lifeline;
+    mu_daemon_witness_open(daemon, config->witness);
     uv_timer_init(&daemon->loop, &daemon->left_timer);
     uv_timer_init(&daemon->loop, &daemon->past_timer);
     uv_timer_init(&daemon->loop, &daemon->waiting_timer);
@@ -497,9 +501,10 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
                                          .down = peer_down,
                                          .frame = peer_frame,
                                          .agree = peer_agrees,
-                                         .gone = peer_gone,
+                                         .broke = peer_broke,
                                          .fenced = peer_fenced,
                                          .left = peer_left};
+    daemon->addresses = addresses;
     daemon->peers = mu_peers_open(&daemon->net, addresses, daemon->redundant_ms, &hooks);
     if (daemon->peers == NULL)
         abort();
@@ -535,6 +540,8 @@ static void on_all_over(void *owner)
     mu_daemon_ring_stop(daemon);
     mu_door_close(&daemon->door);
     /* Who goes alone takes its processes along, and the others are to know: no goodbye. */
+    if (daemon->input->end_said)
+        mu_daemon_witness_leave(daemon);
     mu_peers_leave(daemon->peers, daemon->input->end_said);
     mu_peers_close(daemon->peers);
     mu_exchanges_leave(daemon->exchanges, daemon->input->end_said);
@@ -546,6 +553,7 @@ static void on_all_over(void *owner)
     int failed = mu_drive_close(daemon->drive);
     if (failed != 0)
         mu_warn("the recording is not complete: %s", strerror(failed));
+    mu_daemon_witness_close(daemon);
     mu_daemon_forget_past(daemon);
     mu_daemon_forget_waiting(daemon);
     close_handle(&daemon->lifeline);

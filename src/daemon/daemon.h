@@ -3,6 +3,7 @@
 #define MU_DAEMON_DAEMON_H
 
 #include "daemon/orders.h"
+#include "witness/witness.h"
 
 struct mu_daemon;
 
@@ -14,6 +15,7 @@ struct mu_daemon_config {
     bool pmix;                        /* programs find a PMIx server, where there is libpmix */
     struct mu_orders_input *lifeline; /* when it ends, the daemon ends; of the caller */
     int answers;                      /* where "ready" goes */
+    const struct mu_witness *witness; /* of this daemon; NULL: none */
 };
 
 /* Listens.  NULL, with a sentence in 'text' (MU_ORDERS_TEXT_MAX).  The key is copied. */

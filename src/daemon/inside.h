@@ -13,6 +13,7 @@
 #include "daemon/peers/peers.h"
 #include "daemon/pmix/loader.h"
 #include "wire/peer/news.h"
+#include "witness/witness.h"
 
 enum { MU_FAULT_KINDS = MU_FAULT_AGREE_VALUE + 1 };
 
@@ -36,6 +37,14 @@ struct mu_daemon_news {
     uint8_t bytes[MU_NEWS_BYTES_MAX];
 };
 
+/* A node of which no process is left, says its witness. */
+struct mu_daemon_gone {
+    mu_slot node;
+    uint64_t ns; /* when it said so, on our clock */
+};
+
+struct mu_daemon_word;
+
 struct mu_daemon {
     uv_loop_t loop;
     struct mu_net net;
@@ -49,7 +58,7 @@ struct mu_daemon {
     struct mu_pmix_loader *pmix;    /* NULL: not wanted */
     uint32_t abort_job, abort_rank; /* a job that is to end when this process of it has; 0: none */
     uv_timer_t abort_timer;
-    struct sockaddr_in *addresses;
+    const struct sockaddr_in *addresses; /* from the start on */
     uv_poll_t lifeline;
     struct mu_orders_input *input; /* what comes on it */
     uv_signal_t signals[3];
@@ -95,6 +104,14 @@ struct mu_daemon {
     uv_timer_t flap_timer;  /* up and down, */
     uv_timer_t again_timer; /* and for a heartbeat thread that has had no time to listen */
 
+    /* Witnesses: witness.c. */
+    struct mu_witness witness; /* our own; pid 0: there is none any more */
+    uv_poll_t witness_poll;
+    bool witness_polled;
+    struct mu_daemon_word *words; /* connections of witnesses of others */
+    struct mu_daemon_gone *gone;  /* room for every node, from the first on */
+    uint32_t gone_count;
+
     uint64_t faults[MU_FAULT_KINDS];
     uint64_t delivered, bad_evidence, bad_news;
 };
@@ -106,12 +123,19 @@ void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_e
                      bool stopping);
 void mu_daemon_job_over(void *owner, uint32_t job);
 
-/* A node is dead: the core is to know. */
-void mu_daemon_node_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation);
+/* A node is dead, says another one: the core is to know. */
+void mu_daemon_node_told(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation, mu_slot by);
 
-/* The same with its evidence, which names the node. */
+/* A node is dead, with its evidence, which names it: only this node has it, or several do at once.
+ */
 void mu_daemon_node_declared(struct mu_daemon *daemon, uint32_t incarnation,
                              const struct mu_evidence *evidence);
+void mu_daemon_node_ended(struct mu_daemon *daemon, uint32_t incarnation,
+                          const struct mu_evidence *evidence);
+
+/* Everybody is to know that no process of a dead node is left. */
+void mu_daemon_post_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation,
+                         const struct mu_exit_kind *how);
 
 /* Hook of agree.h: everybody is to know this group. */
 void mu_daemon_announce(void *owner, const struct mu_news *news);
@@ -154,6 +178,29 @@ bool mu_daemon_lease(void *owner);
 
 /* An operator's words: NULL, or why not. */
 const char *mu_daemon_set(void *owner, uint64_t period_ns, uint64_t timeout_ns);
+
+/* A connection to this node closed, or was refused: nothing is proven, but it is to be asked. */
+void mu_daemon_ring_broke(struct mu_daemon *daemon, mu_slot slot);
+
+/* ---- witness.c: our own witness, and words of others ---- */
+
+/* NULL: there is none. */
+void mu_daemon_witness_open(struct mu_daemon *daemon, const struct mu_witness *witness);
+void mu_daemon_witness_close(struct mu_daemon *daemon);
+
+/* Links have come or gone; this daemon has said goodbye. */
+void mu_daemon_witness_links(struct mu_daemon *daemon);
+void mu_daemon_witness_leave(struct mu_daemon *daemon);
+
+/* The witness of another daemon has something to say. */
+void mu_daemon_witness_member(struct mu_daemon *daemon, struct mu_conn *conn);
+
+/* News of a node whose processes are gone; what is known of one (NULL: nothing), and of the i-th,
+ * as hook of notify.h. */
+void mu_daemon_gone(struct mu_daemon *daemon, const struct mu_news *news, uint64_t now_ns,
+                    uint64_t age_ns);
+const struct mu_daemon_gone *mu_daemon_gone_of(const struct mu_daemon *daemon, mu_slot node);
+bool mu_daemon_gone_next(void *owner, uint32_t i, struct mu_local_gone *gone);
 
 /* ---- pmi_barrier.c: barriers of PMI-1 on several nodes; hook of jobs.h ---- */
 

@@ -176,6 +176,18 @@ static void take_name(const char *name, struct in_addr listen)
         mu_warn("cannot take the host name '%s'", name);
 }
 
+/* Before there is a second thread, or anything open that it should not have. */
+static bool have_witness(const struct mu_orders *orders, struct mu_witness *witness)
+{
+    const struct mu_hello self = {
+        .machine = orders->machine, .size = orders->size, .from = orders->slot, .incarnation = 1};
+    int failed = mu_witness_begin(orders->key, &self, witness);
+    if (failed != 0)
+        mu_warn("no witness (%s): if this daemon fails, other nodes find out by its silence",
+                strerror(failed));
+    return failed == 0;
+}
+
 int main(int argc, char **argv)
 {
     struct flags flags = {.journal = JOURNAL_EVENTS, .shift = 1};
@@ -196,6 +208,8 @@ int main(int argc, char **argv)
     if (!flags.no_pmix)
         mu_pmix_environment(is_loopback(orders.listen));
     mu_log_open(orders.name, flags.verbose);
+    struct mu_witness witness = {.pid = 0};
+    bool has_witness = have_witness(&orders, &witness); /* from here on this is its child */
     take_name(orders.name, orders.listen);
 
     struct mu_daemon_config config = {.orders = &orders,
@@ -204,7 +218,8 @@ int main(int argc, char **argv)
                                       .shift = flags.shift,
                                       .pmix = !flags.no_pmix,
                                       .lifeline = &input,
-                                      .answers = STDOUT_FILENO};
+                                      .answers = STDOUT_FILENO,
+                                      .witness = has_witness ? &witness : NULL};
     struct mu_daemon *daemon = mu_daemon_open(&config, text);
     uint32_t size = orders.size;
     mu_slot slot = orders.slot;
@@ -222,8 +237,8 @@ int main(int argc, char **argv)
 
     struct sockaddr_in here = mu_daemon_address(daemon);
     char address[INET_ADDRSTRLEN];
-    printf("listening %s %u\n", inet_ntop(AF_INET, &here.sin_addr, address, sizeof address),
-           (unsigned)ntohs(here.sin_port));
+    printf("listening %s %u %d\n", inet_ntop(AF_INET, &here.sin_addr, address, sizeof address),
+           (unsigned)ntohs(here.sin_port), (int)getpid());
     fflush(stdout);
 
     struct sockaddr_in *addresses = calloc(size, sizeof *addresses);

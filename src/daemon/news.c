@@ -93,18 +93,24 @@ static void report(struct mu_daemon *daemon, uint32_t job, struct mu_notice_id i
     give_or_keep(daemon, &news);
 }
 
-void mu_daemon_node_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation)
+void mu_daemon_node_told(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation, mu_slot by)
 {
     struct mu_evidence evidence = {
-        .verdict = MU_VERDICT_DEAD,
-        .cause = MU_CAUSE_REFUSED,
-        .seen_by = daemon->net.self.from,
+        .verdict = MU_VERDICT_SILENT, /* nobody has proof */
+        .cause = MU_CAUSE_TOLD,
+        .seen_by = by,
         .node = node,
         .seen_ns = mu_now_ns(),
         .clock = daemon->clock,
     };
-    /* All its neighbours see it: each goes on with its part of one tree, that of the dead. */
     report(daemon, 0, mu_notice_node(node, incarnation), node, &evidence);
+}
+
+void mu_daemon_node_ended(struct mu_daemon *daemon, uint32_t incarnation,
+                          const struct mu_evidence *evidence)
+{
+    /* Several are told at once: each goes on with its part of one tree, that of the dead. */
+    report(daemon, 0, mu_notice_node(evidence->node, incarnation), evidence->node, evidence);
 }
 
 void mu_daemon_node_declared(struct mu_daemon *daemon, uint32_t incarnation,
@@ -127,6 +133,15 @@ void mu_daemon_post_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t
     struct mu_news times = {.type = MU_NEWS_TIMES, .times = {period_ns, timeout_ns}};
     struct mu_daemon_news news = {.is_post = true};
     news.length = (uint16_t)mu_news_encode(&times, news.bytes);
+    give_or_keep(daemon, &news);
+}
+
+void mu_daemon_post_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation,
+                         const struct mu_exit_kind *how)
+{
+    struct mu_news gone = {.type = MU_NEWS_GONE, .gone = {node, incarnation, *how}};
+    struct mu_daemon_news news = {.is_post = true};
+    news.length = (uint16_t)mu_news_encode(&gone, news.bytes);
     give_or_keep(daemon, &news);
 }
 
@@ -219,8 +234,8 @@ static void read_evidence(struct mu_daemon *daemon, const struct mu_notice *noti
     daemon->bad_evidence++;
     bool node = notice->id.kind == MU_NOTICE_NODE_DEAD;
     *evidence = (struct mu_evidence){
-        .verdict = MU_VERDICT_DEAD,
-        .cause = node ? MU_CAUSE_REFUSED : MU_CAUSE_EXIT,
+        .verdict = node ? MU_VERDICT_SILENT : MU_VERDICT_DEAD,
+        .cause = node ? MU_CAUSE_TOLD : MU_CAUSE_EXIT,
         .seen_by = notice->root,
         .node = node ? (mu_slot)notice->id.index : notice->root,
         .how = node ? (struct mu_exit_kind){0} : mu_exit_kind_unknown(0),
@@ -269,6 +284,9 @@ static void deliver_news(struct mu_daemon *daemon, const struct mu_notice *notic
     case MU_NEWS_QUIET:
         if (news.quiet.node != daemon->net.self.from) /* there libpmix has told it */
             mu_pmix_loader_quiet(daemon->pmix, news.job, news.quiet.rank, news.quiet.node);
+        return;
+    case MU_NEWS_GONE:
+        mu_daemon_gone(daemon, &news, now_ns, notice->age_ns);
         return;
     }
     abort();

@@ -253,6 +253,12 @@ void mu_daemon_ring_left(struct mu_daemon *daemon, mu_slot slot, uint32_t incarn
     mu_daemon_ring_out(daemon, slot, incarnation);
 }
 
+void mu_daemon_ring_broke(struct mu_daemon *daemon, mu_slot slot)
+{
+    if (daemon->ring_runs && !daemon->ending)
+        mu_heartbeat_broke(daemon->heartbeat, slot);
+}
+
 void mu_daemon_ring_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns)
 {
     if (!daemon->ring_runs)

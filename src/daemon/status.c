@@ -37,6 +37,7 @@ static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **n
         const char *name;
         uint64_t value;
     } rows[] = {
+        {"witness_pid", (uint64_t)daemon->witness.pid}, /* 0: there is none any more */
         {"connections_taken", daemon->door.taken},
         {"connections_failed", daemon->door.failed},
         {"strangers_evicted", daemon->door.evicted},

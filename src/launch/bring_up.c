@@ -93,17 +93,18 @@ char *bring_up_end(size_t *count)
     return text;
 }
 
-bool bring_up_listening(const char *line, struct sockaddr_in *address)
+bool bring_up_listening(const char *line, struct sockaddr_in *address, pid_t *daemon)
 {
     char dotted[INET_ADDRSTRLEN], expected[64];
     unsigned port;
-    int end = 0;
+    int end = 0, pid;
     inet_ntop(AF_INET, &address->sin_addr, dotted, sizeof dotted);
     int length = snprintf(expected, sizeof expected, "listening %s ", dotted);
     if (strncmp(line, expected, (size_t)length) != 0 ||
-        sscanf(line + length, "%5u%n", &port, &end) != 1 || line[length + end] != '\0' ||
-        port == 0 || port > UINT16_MAX)
+        sscanf(line + length, "%5u %9d%n", &port, &pid, &end) != 2 || line[length + end] != '\0' ||
+        port == 0 || port > UINT16_MAX || pid <= 0)
         return false;
+    *daemon = pid;
     address->sin_port = htons((uint16_t)port);
     return true;
 }

@@ -2,7 +2,7 @@
  * standard input and output.
  *
  *     to the daemon      muster-orders 1, machine, key, size, slot, listen, name, "."
- *     from the daemon    listening ADDRESS PORT      or: failed SENTENCE
+ *     from the daemon    listening ADDRESS PORT PID  or: failed SENTENCE
  *     to the daemon      node SLOT ADDRESS PORT, for each slot, "."
  *     from the daemon    ready
  *     to the daemon      end, when the machine ends
@@ -15,6 +15,7 @@
 
 #include <limits.h>
 #include <netinet/in.h>
+#include <sys/types.h>
 
 /* The daemon's executable: 'given', or when that is NULL the one next to this executable.  0, or
  * why it cannot be executed; 'path' says which one it would be. */
@@ -31,7 +32,8 @@ char *bring_up_first(uint64_t machine, const uint8_t key[MU_SEAL_KEY_BYTES], uin
 char *bring_up_where(const struct sockaddr_in *addresses, uint32_t size, size_t *count);
 char *bring_up_end(size_t *count);
 
-/* Takes the port from a daemon's "listening" line.  False: it is none, or of another address. */
-bool bring_up_listening(const char *line, struct sockaddr_in *address);
+/* Takes the port and the daemon's process id from its "listening" line.  False: it is none, or of
+ * another address. */
+bool bring_up_listening(const char *line, struct sockaddr_in *address, pid_t *daemon);
 
 #endif

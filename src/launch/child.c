@@ -51,30 +51,44 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     *buffer = uv_buf_init(child->incoming, sizeof child->incoming);
 }
 
+/* ---- its end ---- */
+
+static void end(struct child *child)
+{
+    child->ended = true;
+    if (child->used > 0)
+        end_line(child);
+    child->hooks->ended(child, &child->how);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
 {
     struct child *child = stream->data;
-    if (count >= 0)
+    if (count >= 0) {
         take(child, buffer->base, (size_t)count);
-    else
-        uv_read_stop(stream);
+        return;
+    }
+    uv_read_stop(stream);
+    child->silent = true;
+    if (child->exited && !child->ended)
+        end(child);
 }
 
-/* What it said last is in the pipe when it has exited. */
-static void read_rest(struct child *child)
+/* What it said last is in the pipe when it has exited.  False: somebody may go on. */
+static bool read_rest(struct child *child)
 {
     uv_os_fd_t descriptor;
     char bytes[4096];
-    if (!child->answers_open || uv_fileno((uv_handle_t *)&child->answers, &descriptor) != 0)
-        return;
-    uv_read_stop((uv_stream_t *)&child->answers);
-    for (ssize_t count; (count = read(descriptor, bytes, sizeof bytes)) > 0;)
+    ssize_t count = 0;
+    if (child->silent || uv_fileno((uv_handle_t *)&child->answers, &descriptor) != 0)
+        return true;
+    while ((count = read(descriptor, bytes, sizeof bytes)) > 0)
         take(child, bytes, (size_t)count);
-    if (child->used > 0)
-        end_line(child);
+    if (count < 0 && errno == EAGAIN && child->has_witness)
+        return false;
+    uv_read_stop((uv_stream_t *)&child->answers);
+    return true;
 }
-
-/* ---- its end ---- */
 
 static void on_exit_seen(uv_poll_t *poll, int status, int events)
 {
@@ -82,17 +96,16 @@ static void on_exit_seen(uv_poll_t *poll, int status, int events)
     (void)events;
     struct child *child = poll->data;
     siginfo_t info = {0};
-    struct mu_exit_kind how;
     int result = waitid(P_PIDFD, (id_t)child->pidfd, &info, WEXITED | WNOHANG);
     if (result == 0 && info.si_pid == 0)
         return;
     if (result < 0 && errno == EINTR)
         return;
-    how = result == 0 ? mu_exit_kind_of(&info) : mu_exit_kind_unknown(errno);
+    child->how = result == 0 ? mu_exit_kind_of(&info) : mu_exit_kind_unknown(errno);
     uv_poll_stop(poll);
-    child->ended = true;
-    read_rest(child);
-    child->hooks->ended(child, &how);
+    child->exited = true;
+    if (read_rest(child))
+        end(child);
 }
 
 /* ---- the beginning ---- */
@@ -145,7 +158,7 @@ static void adopt(struct child *child, uv_loop_t *loop, int orders, int answers)
     failed |= uv_read_start((uv_stream_t *)&child->answers, on_alloc, on_read);
     failed |= uv_poll_start(&child->exit, UV_READABLE, on_exit_seen);
     assert(failed == 0); /* these only store what they are given */
-    child->orders_open = child->answers_open = true;
+    child->orders_open = true;
     child->handles = 3;
 }
 
@@ -156,6 +169,7 @@ int child_start(struct child *child, uv_loop_t *loop, const char *const *argv,
     memset(child, 0, sizeof *child);
     child->hooks = hooks;
     child->owner = owner;
+    child->has_witness = kind->has_witness;
     if (pipe2(in, O_CLOEXEC) != 0)
         return errno;
     if (pipe2(out, O_CLOEXEC) != 0) {
@@ -227,14 +241,13 @@ void child_hang_up(struct child *child)
 void child_signal(struct child *child, int number)
 {
     if (!child->ended)
-        syscall(SYS_pidfd_send_signal, child->pidfd, number, NULL, 0);
+        kill(-child->pid, number); /* a number is not given out again while a group has it */
 }
 
 void child_close(struct child *child)
 {
     assert(child->ended && !child->closing);
     child->closing = true;
-    child->answers_open = false;
     child_hang_up(child);
     uv_close((uv_handle_t *)&child->answers, on_closed);
     uv_close((uv_handle_t *)&child->exit, on_closed);

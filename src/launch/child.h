@@ -15,7 +15,8 @@ struct child;
 
 struct child_hooks {
     void (*line)(struct child *child, const char *line);
-    /* Once: it has exited and is reaped; all its lines have come. */
+    /* Once: it has exited and is reaped; all its lines have come.  Where it has a witness, there is
+     * no other process any more that could write one. */
     void (*ended)(struct child *child, const struct mu_exit_kind *how);
     /* Last, after child_close(). */
     void (*closed)(struct child *child);
@@ -26,8 +27,11 @@ struct child {
     const struct child_hooks *hooks;
     void *owner;
     pid_t pid;
-    bool ended;
-    bool orders_open, answers_open, closing;
+    bool has_witness; /* of its kind */
+    bool exited, ended;
+    struct mu_exit_kind how; /* EXITED */
+    bool orders_open, closing;
+    bool silent;     /* its standard output has ended */
     uint8_t handles; /* that are not closed yet */
     uv_pipe_t orders, answers;
     uv_poll_t exit;
@@ -39,6 +43,9 @@ struct child {
 
 struct child_kind {
     bool is_mute; /* what it writes to standard error is lost */
+    /* It is the witness of a daemon, which may outlive it, is of its process group, and alone has
+     * its standard output. */
+    bool has_witness;
     /* A process group of its own, in our session.  Else a session of its own, to which the kernel
      * may give a share of the processors' time (sched(7), autogroup). */
     bool in_our_session;
@@ -56,7 +63,8 @@ void child_write(struct child *child, char *text, size_t count);
 /* Its standard input ends. */
 void child_hang_up(struct child *child);
 
-/* Without effect once it has ended. */
+/* To its process group: to a daemon as well as to its witness.  Without effect once it has ended.
+ */
 void child_signal(struct child *child, int number);
 
 /* After 'ended'. */

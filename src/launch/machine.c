@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum machine_state {
     STARTING, /* daemons say where they listen */
@@ -28,6 +30,8 @@ struct node {
     mu_slot slot;
     bool started; /* there is a child, or was */
     bool listening, ready;
+    pid_t daemon;  /* from 'listening' on, where it is on this host; else 0 */
+    int daemon_fd; /* the same; -1: none */
     char name[MU_ORDERS_NAME_MAX + 1];
 };
 
@@ -188,17 +192,28 @@ static void introduce(struct machine *machine)
     }
 }
 
+/* Our child is its witness. */
+static void hold_daemon(struct node *node, pid_t daemon)
+{
+    if (node->machine->config.hosts != NULL)
+        return;
+    node->daemon = daemon;
+    node->daemon_fd = (int)syscall(SYS_pidfd_open, daemon, 0);
+}
+
 static void on_line(struct child *child, const char *line)
 {
     struct node *node = child->owner;
     struct machine *machine = node->machine;
+    pid_t daemon;
     if (machine->state > LINKING)
         return;
     if (strncmp(line, "failed ", 7) == 0) {
         fail(machine, "node %u (%s): %s", node->slot, node->name, line + 7);
     } else if (machine->state == STARTING && !node->listening &&
-               bring_up_listening(line, &machine->addresses[node->slot])) {
+               bring_up_listening(line, &machine->addresses[node->slot], &daemon)) {
         node->listening = true;
+        hold_daemon(node, daemon);
         if (++machine->listening == machine->config.nodes)
             introduce(machine);
     } else if (machine->state == LINKING && !node->ready && strcmp(line, "ready") == 0) {
@@ -275,6 +290,7 @@ static int start_daemon(struct machine *machine, struct node *node)
     }
     argv[count] = NULL;
     const struct child_kind kind = {.is_mute = machine->config.is_mute,
+                                    .has_witness = machine->config.hosts == NULL,
                                     .in_our_session = machine->config.one_session};
     int error = child_start(&node->child, machine->config.loop, argv, &kind, &child_hooks, node);
     if (error != 0)
@@ -389,6 +405,7 @@ struct machine *machine_open(const struct machine_config *config, char text[MACH
         struct node *node = &machine->nodes[i];
         node->machine = machine;
         node->slot = i;
+        node->daemon_fd = -1;
         if (config->hosts != NULL) {
             memcpy(node->name, config->hosts->items[i].name, sizeof node->name);
             machine->addresses[i] = config->hosts->items[i].address;
@@ -404,8 +421,13 @@ struct machine *machine_open(const struct machine_config *config, char text[MACH
 
 void machine_kill(struct machine *machine, mu_slot node)
 {
-    if (machine->nodes[node].started)
-        child_signal(&machine->nodes[node].child, SIGKILL);
+    struct node *one = &machine->nodes[node];
+    if (one->daemon_fd >= 0)
+        syscall(SYS_pidfd_send_signal, one->daemon_fd, SIGKILL, NULL, 0);
+    else if (one->started && machine->config.hosts != NULL)
+        child_hang_up(&one->child); /* its agent may be its witness */
+    else if (one->started)
+        child_signal(&one->child, SIGKILL);
 }
 
 void machine_forget_key(struct machine *machine)
@@ -422,6 +444,9 @@ void machine_free(struct machine *machine)
     assert(machine->state == GONE);
     machine_forget_key(machine);
     mu_net_free(&machine->net);
+    for (uint32_t i = 0; i < machine->config.nodes; i++)
+        if (machine->nodes[i].daemon_fd >= 0)
+            close(machine->nodes[i].daemon_fd);
     free(machine->nodes);
     free(machine->addresses);
     free(machine);
@@ -463,6 +488,12 @@ uint32_t machine_alive_count(const struct machine *machine)
 }
 
 pid_t machine_daemon(const struct machine *machine, mu_slot node)
+{
+    pid_t daemon = machine->nodes[node].daemon;
+    return daemon != 0 ? daemon : machine->nodes[node].child.pid;
+}
+
+pid_t machine_child(const struct machine *machine, mu_slot node)
 {
     return machine->nodes[node].child.pid;
 }

@@ -87,8 +87,9 @@ void machine_end(struct machine *machine, uint32_t patience_ms);
 /* After 'gone', or after it as the last thing in that hook.  Wipes the key.  NULL is fine. */
 void machine_free(struct machine *machine);
 
-/* Kills the daemon of a node, and with it what it runs: its neighbours find it dead, and tell all.
- * Without effect when it has ended. */
+/* Kills the daemon of a node, and with it what it runs: its witness tells its neighbours, and they
+ * tell all.  On another host its lifeline ends, and it ends itself.  Without effect when it has
+ * ended. */
 void machine_kill(struct machine *machine, mu_slot node);
 
 /* No further job can be started: the key is wiped.  After the last job is 'connected' (job.h). */
@@ -98,7 +99,10 @@ uint64_t machine_id(const struct machine *machine);
 uint32_t machine_nodes(const struct machine *machine);
 bool machine_alive(const struct machine *machine, mu_slot node); /* its daemon has not ended */
 uint32_t machine_alive_count(const struct machine *machine);
-pid_t machine_daemon(const struct machine *machine, mu_slot node); /* its, or its agent's, pid */
+/* The process id of its daemon, or of its agent; and of our child: of the daemon's witness, or of
+ * the agent. */
+pid_t machine_daemon(const struct machine *machine, mu_slot node);
+pid_t machine_child(const struct machine *machine, mu_slot node);
 const char *machine_name(const struct machine *machine, mu_slot node); /* "node3", or its host */
 
 /* ---- for job.c ---- */

@@ -281,6 +281,7 @@ bool operator_status(struct operator_link *link, operator_each *each, void *owne
         case MU_LOCAL_JOB:
         case MU_LOCAL_PROCESS:
         case MU_LOCAL_COUNTER:
+        case MU_LOCAL_GONE:
             each(owner, &message);
             break;
         case MU_LOCAL_DONE:

@@ -32,12 +32,14 @@ static int compare_pids(const void *a, const void *b)
 uint32_t run_sweep_lost(const struct machine *machine)
 {
     uint32_t nodes = machine_nodes(machine), count = 0;
-    pid_t *daemons = calloc(nodes, sizeof *daemons);
+    pid_t *daemons = calloc(nodes, 2 * sizeof *daemons);
     if (daemons == NULL)
         abort();
     for (uint32_t i = 0; i < nodes; i++)
-        if (machine_alive(machine, i))
+        if (machine_alive(machine, i)) { /* a daemon without its witness is ours, too */
+            daemons[count++] = machine_child(machine, i);
             daemons[count++] = machine_daemon(machine, i);
+        }
     qsort(daemons, count, sizeof *daemons, compare_pids);
     uint32_t found = mu_orphans_sweep(daemons, count, true);
     free(daemons);

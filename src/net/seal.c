@@ -150,6 +150,8 @@ void mu_seal_bye(struct mu_seal *seal)
 size_t mu_seal_frame_max(const struct mu_seal *seal)
 {
     assert(seal->kind != MU_SEAL_ANY);
+    if (seal->kind == MU_SEAL_WITNESS)
+        return MU_SEAL_WITNESS_MAX;
     return seal->kind == MU_SEAL_NOTICES ? MU_SEAL_NOTICES_MAX : MU_SEAL_BULK_MAX;
 }
 
@@ -178,7 +180,7 @@ static void wait_for(struct mu_seal *seal, enum mu_seal_state state, size_t want
 
 static bool is_kind(unsigned kind)
 {
-    return kind == MU_SEAL_NOTICES || kind == MU_SEAL_BULK || kind == MU_SEAL_LAUNCHER;
+    return kind >= MU_SEAL_NOTICES && kind <= MU_SEAL_WITNESS;
 }
 
 /* A launcher has no slot, and says the one after the last. */

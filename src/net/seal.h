@@ -24,6 +24,9 @@ enum mu_seal_kind {
     MU_SEAL_BULK = 2,    /* each sealed frame but the first and the last is bytes of the caller */
     /* The same, dialled by who has no slot and commands a job: its 'from' is the machine's size. */
     MU_SEAL_LAUNCHER = 3,
+    /* Of a daemon that has ended, by its witness: 'from' and incarnation are that daemon's.  Each
+     * frame is a word (wire/peer/word.h). */
+    MU_SEAL_WITNESS = 4,
 };
 
 enum {
@@ -40,6 +43,7 @@ enum {
     /* The longest frame by kind, and the buffer that takes it. */
     MU_SEAL_NOTICES_MAX = MU_WIRE_FRAME_MAX,
     MU_SEAL_NOTICES_BUFFER = MU_SEAL_NOTICES_MAX + MU_SEAL_CIPHER_EXTRA,
+    MU_SEAL_WITNESS_MAX = 4096, /* a witness has little memory, and little to say */
     MU_SEAL_BULK_MAX = 256 * 1024,
     MU_SEAL_BULK_BUFFER = MU_SEAL_BULK_MAX + MU_SEAL_CIPHER_EXTRA,
 

@@ -117,10 +117,10 @@ static const char *sentence(enum mu_seal_error error)
     case MU_SEAL_NO_INCARNATION:
         return "incarnation " N " is not at least " N;
     case MU_SEAL_NO_KIND:
-        return "kind " N " of a connection is not one of 1 (notices) to 2 (bulk)";
+        return "kind " N " of a connection is not one of 1 (notices) to 4 (witness)";
     case MU_SEAL_OTHER_KIND:
         return "kind " N " of a connection came where kind " N
-               " is due (1 notices, 2 bulk, 3 launcher)";
+               " is due (1 notices, 2 bulk, 3 launcher, 4 witness)";
     case MU_SEAL_LENGTH:
         return "length " N " of a sealed frame is not between 18 and " N;
     case MU_SEAL_FRAME_TAG:

@@ -116,7 +116,8 @@ static bool hear_status(struct operator_link *link, struct rig_counts *counts)
             counts->up_ns = message.node.up_ns;
         else if (message.type == MU_LOCAL_COUNTER)
             take_counter(counts, message.counter.name, message.counter.value);
-        else if (message.type != MU_LOCAL_JOB && message.type != MU_LOCAL_PROCESS)
+        else if (message.type != MU_LOCAL_JOB && message.type != MU_LOCAL_PROCESS &&
+                 message.type != MU_LOCAL_GONE)
             return operator_unexpected(link, &message);
     }
     return false;

@@ -15,6 +15,7 @@
 #include "wire/peer/agree.h"
 #include "wire/local/board.h"
 #include "wire/peer/bulk.h"
+#include "wire/peer/word.h"
 #include "wire/record/record.h"
 
 #include <assert.h>
@@ -86,6 +87,26 @@ static void make_bulk(int number)
     else
         mu_write_bytes(&whole, message, writer.used);
     save("bulk", number, &whole);
+}
+
+/* Each word of a witness, each way in which a daemon ends. */
+static void make_word(int number)
+{
+    struct random r = {.state = (uint64_t)number};
+    static const struct mu_exit_kind hows[] = {{.type = MU_EXIT_SIGNAL, .signal = 9},
+                                               {.type = MU_EXIT_CODE, .code = 3},
+                                               {.type = MU_EXIT_LEFT},
+                                               {.type = MU_EXIT_UNKNOWN}};
+    struct mu_word word = {.type = (uint8_t)(1 + number % MU_WORD_LAST)};
+    if (word.type == MU_WORD_HEARD)
+        word.heard = (uint8_t)(1 + number / MU_WORD_LAST % MU_WORD_GONE);
+    else
+        word.how = hows[number / MU_WORD_LAST % 4];
+    word.age_ns = word.type == MU_WORD_HEARD ? 0 : random_u64(&r);
+    struct mu_writer writer;
+    mu_writer_init(&writer, buffer, sizeof buffer);
+    writer.used = mu_word_encode(&word, buffer);
+    save("word", number, &writer);
 }
 
 /* News of each type. */
@@ -315,6 +336,7 @@ int main(int argc, char **argv)
         make_ballot(number);
         make_bulk(number);
         make_news(number);
+        make_word(number);
         make_agree(number);
         make_local(number);
         make_launch(number);

@@ -38,7 +38,8 @@ static void kill_whom(const char *whom)
     else if (strcmp(whom, "node") == 0)
         kill(getppid(), SIGKILL);
     else
-        kill(parent_of(getppid()), strcmp(whom, "term") == 0 ? SIGTERM : SIGKILL);
+        kill(parent_of(parent_of(getppid())), /* not the daemon's witness */
+             strcmp(whom, "term") == 0 ? SIGTERM : SIGKILL);
 }
 
 static void connect_with(const char *parents, const char *children)

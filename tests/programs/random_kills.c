@@ -80,16 +80,13 @@ static void kill_process(struct run *run, uint32_t which)
     run->killed[rank] = true;
 }
 
-/* Kills one daemon that was not killed yet: the launcher's children are daemons, and for a moment
- * what a killed one left behind. */
+/* Kills one daemon that was not killed yet. */
 static void kill_daemon(struct run *run, uint32_t which)
 {
     static pid_t children[TRIAL_CHILDREN_MAX];
-    uint32_t count = trial_children(run->trial.launcher, children), daemons = 0;
+    uint32_t count = trial_daemons(run->trial.launcher, children), daemons = 0;
     for (uint32_t i = 0; i < count; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "/proc/%d/comm", (int)children[i]);
-        bool good = trial_file_has(path, "musterd\n");
+        bool good = true;
         for (uint32_t k = 0; k < run->daemons_killed; k++)
             good &= run->daemon[k] != children[i];
         if (good)

@@ -28,7 +28,7 @@ bool stops_has_exited(const struct node *node)
 bool stops_find_daemons(struct cycle *cycle)
 {
     static pid_t children[TRIAL_CHILDREN_MAX];
-    uint32_t count = trial_children(cycle->trial.launcher, children);
+    uint32_t count = trial_daemons(cycle->trial.launcher, children);
     cycle->why = "so many daemons are there:";
     cycle->number = count;
     for (uint32_t n = 0; count >= cycle->trial.nodes && n < cycle->trial.nodes; n++)

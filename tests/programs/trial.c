@@ -82,6 +82,21 @@ uint32_t trial_children(pid_t pid, pid_t children[TRIAL_CHILDREN_MAX])
     return count;
 }
 
+uint32_t trial_daemons(pid_t launcher, pid_t daemons[TRIAL_CHILDREN_MAX])
+{
+    static pid_t witnesses[TRIAL_CHILDREN_MAX], below[TRIAL_CHILDREN_MAX];
+    uint32_t witness_count = trial_children(launcher, witnesses), count = 0;
+    for (uint32_t i = 0; i < witness_count; i++) {
+        char path[64];
+        if (trial_children(witnesses[i], below) == 0)
+            continue;
+        snprintf(path, sizeof path, "/proc/%d/comm", (int)below[0]);
+        if (trial_file_has(path, "musterd\n"))
+            daemons[count++] = below[0];
+    }
+    return count;
+}
+
 bool trial_file_has(const char *path, const char *bytes)
 {
     static char text[1 << 20];

@@ -41,6 +41,10 @@ void trial_pause_us(uint64_t us);
 /* In the order in which they were started.  Returns how many. */
 uint32_t trial_children(pid_t pid, pid_t children[TRIAL_CHILDREN_MAX]);
 
+/* The same for daemons: a launcher's child is a daemon's witness, whose only child is the daemon.
+ */
+uint32_t trial_daemons(pid_t launcher, pid_t daemons[TRIAL_CHILDREN_MAX]);
+
 /* Does a file of /proc have these bytes? */
 bool trial_file_has(const char *path, const char *bytes);
 

@@ -55,7 +55,7 @@ static bool all_are_there(struct rig *rig)
             return false;
         rig->processes[rank] = witnesses[rank].pid;
     }
-    uint32_t count = trial_children(rig->trial.launcher, children);
+    uint32_t count = trial_daemons(rig->trial.launcher, children);
     for (uint32_t n = 0; n < NODES && n < count; n++)
         rig->daemons[n] = children[n];
     /* Those who take the time read at once, however busy this host is. */

@@ -42,7 +42,7 @@ counter() { of_node "$2" "$3" | number "$1"; }
 # ---- a machine by hand: this shell is the launcher ----
 #
 # bring_up SIZE [COMMAND...]: daemons with the number $machine and the key $key, run through COMMAND.
-# Sets pids, and ports on 127.0.0.1.  The key has no byte 00 or 0a, so that grep can look for it; it
+# Sets pids, witnesses (the daemons' parents, children of this shell), and ports on 127.0.0.1.  The key has no byte 00 or 0a, so that grep can look for it; it
 # goes to the daemons through pipes only, by a builtin: no program ever has it in its arguments.
 # A test that stops daemons for long sets hand_timeout_ms, else they are declared dead.
 hand_timeout_ms=500
@@ -51,13 +51,13 @@ bring_up() {
     shift
     machine=$(head -c 8 /dev/urandom | od -An -tx8 | tr -d ' ')
     key=$(head -c 4096 /dev/urandom | tr -dc 1-9b-f | head -c 64)
-    pids=() ports=() to=() from=()
+    pids=() witnesses=() ports=() to=() from=()
     for ((i = 0; i < size; i++)); do
         rm -f to$i from$i
         mkfifo to$i from$i
         # opening a pipe waits for its other end; so none of them has a descriptor of ours
         "$@" "$musterd" <to$i >from$i 2>daemon$i.err &
-        pids+=($!)
+        witnesses+=($!)
     done
     for ((i = 0; i < size; i++)); do
         exec {line}>to$i
@@ -69,8 +69,9 @@ bring_up() {
     done
     for ((i = 0; i < size; i++)); do
         read -r -t 30 line <&"${from[i]}"
-        [[ $line =~ ^"listening 127.0.0.1 "([0-9]+)$ ]] || { complain "daemon $i says '$line'"; return 1; }
+        [[ $line =~ ^"listening 127.0.0.1 "([0-9]+)" "([0-9]+)$ ]] || { complain "daemon $i says '$line'"; return 1; }
         ports+=("${BASH_REMATCH[1]}")
+        pids+=("${BASH_REMATCH[2]}")
     done
     for ((i = 0; i < size; i++)); do
         for ((line = 0; line < size; line++)); do
@@ -91,16 +92,16 @@ take_down() {
         echo end >&"${to[i]}" 2>/dev/null
         exec {to[i]}>&- {from[i]}<&-
     done
-    for i in "${!pids[@]}"; do
-        if ! wait_until 30 gone "${pids[i]}"; then
+    for i in "${!witnesses[@]}"; do
+        if ! wait_until 30 gone "${witnesses[i]}"; then
             complain "daemon $i does not end"
-            kill -KILL "${pids[i]}"
+            kill -KILL "${witnesses[i]}" "${pids[i]}"
         fi
-        wait "${pids[i]}"
+        wait "${witnesses[i]}"
         code=$?
         [ $code -eq 0 ] || complain "daemon $i: exit $code: $(head -3 daemon$i.err)"
     done
-    pids=() to=() from=()
+    pids=() witnesses=() to=() from=()
 }
 
 # ---- a machine by 'muster run', with the program survivor ----
@@ -141,7 +142,7 @@ end_job() {
 # clean_up: for a trap at the end; whatever is left is of this test
 clean_up() {
     local pid
-    for pid in ${run:-} ${pids[@]+"${pids[@]}"} ${others[@]+"${others[@]}"}; do
+    for pid in ${run:-} ${witnesses[@]+"${witnesses[@]}"} ${pids[@]+"${pids[@]}"} ${others[@]+"${others[@]}"}; do
         kill -KILL "$pid" 2>/dev/null
     done
     rm -rf "$scratch"

@@ -29,6 +29,7 @@ size=4 period=100000000 timeout=500000000
 [ "$MUSTER_SANITIZED" = 0 ] || timeout=3000000000
 machine=$(head -c 8 /dev/urandom | od -An -tx8 | tr -d ' ')
 key=$(head -c 4096 /dev/urandom | tr -dc 1-9b-f | head -c 64)
+witnesses=() pids=() ports=()
 in_space() { local i=$1; shift; ip netns exec "${spaces[i]}" "$@"; }
 for ((i = 0; i < size; i++)); do
     spaces+=("${tag}n$i")
@@ -39,7 +40,7 @@ for ((i = 0; i < size; i++)); do
     in_space $i ip link set eth0 up
     mkfifo to$i from$i
     ip netns exec "${spaces[i]}" "$musterd" <to$i >from$i 2>daemon$i.err &
-    pids+=($!)
+    witnesses+=($!)
     exec {line}>to$i
     to+=($line)
     exec {line}<from$i
@@ -47,7 +48,9 @@ for ((i = 0; i < size; i++)); do
     printf '%s\n' "muster-orders 1" "machine $machine" "key $key" "size $size" "slot $i" \
         "listen 10.213.7.$((i + 1))" "name hand$i" "period $period" "timeout $timeout" . >&"${to[i]}"
     read -r -t 30 line <&"${from[i]}"
-    ports+=("${line##* }")
+    read -r -a line <<<"$line" # listening ADDRESS PORT PID
+    ports+=("${line[2]}")
+    pids+=("${line[3]}")
 done
 for ((i = 0; i < size; i++)); do
     for ((k = 0; k < size; k++)); do echo "node $k 10.213.7.$((k + 1)) ${ports[k]}"; done >&"${to[i]}"

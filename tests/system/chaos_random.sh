@@ -32,12 +32,18 @@ for name in missed duplicates false hung; do
 done
 
 # It does find what is wrong: here somebody else kills a daemon, which by the schedule lives.
-# has_daemons: as many children as nodes
-has_daemons() { [ "$(cat "/proc/${others[0]}"/task/*/children 2>/dev/null | wc -w)" -ge "$nodes" ]; }
+# daemons: the children of the witnesses, which are our command's
+daemons() {
+    local pid
+    for pid in $(cat "/proc/${others[0]}"/task/*/children 2>/dev/null); do
+        cat "/proc/$pid/task/$pid/children" 2>/dev/null
+    done
+}
+has_daemons() { [ "$(daemons | wc -w)" -ge "$nodes" ]; }
 # has_readers: every daemon has its process
 has_readers() {
     local pid
-    for pid in $(cat "/proc/${others[0]}"/task/*/children); do
+    for pid in $(daemons); do
         [ -n "$(cat "/proc/$pid"/task/*/children 2>/dev/null)" ] || return 1
     done
 }
@@ -47,7 +53,7 @@ for ((tries = 0; tries < 3; tries++)); do
     others=($!)
     wait_until 60 has_daemons || complain "it has no daemons: $(cat err)"
     wait_until 60 has_readers || complain "its daemons have no processes"
-    victims=($(cat "/proc/${others[0]}"/task/*/children))
+    victims=($(daemons))
     kill -KILL "${victims[-1]}"
     wait "${others[0]}"
     code=$?

@@ -28,7 +28,7 @@ one() {
     MUSTER_TEST=$tag "$MUSTER" run --nodes 2 -n 4 --verbose "$programs/mpi_work" $kind >out 2>err &
     run=$!
     sleep "$(printf '0.%06d' $us)" # the moment is what is drawn
-    daemon=$(pgrep -P $run -x musterd | sort -R --random-source=<(yes "$us") | head -1)
+    daemon=$(pgrep -P "$(pgrep -d , -P $run)" -x musterd | sort -R --random-source=<(yes "$us") | head -1)
     case $what in
     0) kill -KILL $run ;;
     1) kill -TERM $run ;;

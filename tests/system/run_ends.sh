@@ -17,10 +17,11 @@ launch() {
     local begin='echo $$ >pids/.$MUSTER_RANK; echo $PPID >pids/daemon-$MUSTER_NODE; m=${MUSTER_SOCKET%/*}; echo ${m##*/} >.m$MUSTER_RANK; mv .m$MUSTER_RANK machine; mv pids/.$MUSTER_RANK pids/$MUSTER_RANK; '
     MUSTER_TEST=$tag timeout 100 "$MUSTER" run "${flags[@]}" sh -c "${3:-}"$'\n'"$begin $2" >out 2>err &
     until_true 30 all_there $ranks || { complain "the job does not start: ${flags[*]}"; finish; }
-    launcher=$(awk '/^PPid/ { print $2 }' "/proc/$(cat pids/daemon-0)/status" 2>/dev/null)
+    launcher=$(parent_of "$(parent_of "$(cat pids/daemon-0)")") # between the two is the daemon's witness
     waiter=$!
 }
 all_there() { [ "$(ls pids | grep -c '^[0-9]')" -eq "$1" ]; }
+parent_of() { awk '/^PPid/ { print $2 }' "/proc/$1/status" 2>/dev/null; }
 daemons() { cat pids/daemon-*; }
 pids() { cat pids/[0-9]*; }
 ended() { # by timeout(1), which passes signals and exit codes on
@@ -69,7 +70,7 @@ nothing_left 5 "SIGINT twice"
 # As the parent sees it: ended by the signal, not with an exit code.
 if command -v perl >/dev/null; then
     MUSTER_TEST=$tag timeout 60 perl -e 'my $status = system(@ARGV); print $status & 127, "\n"' \
-        "$MUSTER" run sh -c 'kill -TERM $(ps -o ppid= -p $PPID); sleep 100' >out 2>err
+        "$MUSTER" run sh -c 'kill -TERM $(ps -o ppid= -p $(ps -o ppid= -p $PPID)); sleep 100' >out 2>err
     [ "$(tail -1 out)" = 15 ] || complain "the parent does not see the signal: $(cat out)"
 fi
 
@@ -147,7 +148,7 @@ nothing_left 5 "all nodes are lost"
 
 # A node without processes of the job: no failure.
 launch --nodes 3 -n 1 -- 'until [ -e go ]; do sleep 0.02; done'
-others=$(for pid in $(ours); do [ "$(awk '/^PPid/ { print $2 }' /proc/$pid/status 2>/dev/null)" != $launcher ] || echo $pid; done)
+others=$(for pid in $(ours); do [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != musterd ] || echo "$pid"; done)
 kill -KILL $(echo "$others" | grep -vx "$(cat pids/daemon-0)" | head -1)
 until_true 10 grep -q 'its daemon ended: killed (signal 9)' err || complain "the loss of an idle node is not said"
 touch go

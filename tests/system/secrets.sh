@@ -70,8 +70,8 @@ touch stamp
 bring_up 2 "${as[@]}" || exit 1
 ps axww -o args >ps
 ! has_key ps || complain "ps shows the key"
-for pid in "${pids[@]}"; do
-    is_closed "$pid" "a daemon"
+for pid in "${pids[@]}" "${witnesses[@]}"; do
+    is_closed "$pid" "a daemon, or its witness"
     for file in "/proc/$pid"/{cmdline,environ} "/proc/$pid/fd"/*; do # root sees these, others have seen that they do not
         [ -f "$file" ] && [ -r "$file" ] || continue
         ! has_key "$file" || complain "the key is in $file, $(readlink "$file")"

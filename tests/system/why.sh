@@ -152,17 +152,20 @@ has '^\{"job":1,"kind":"process","rank":7,"node":3,"how":"killed \(signal 9\)","
     "\"all_told_ms\":$number,\"untold\":\[\],\"pid\":$pid,\"verdict\":\"dead\",\"cause\":\"exit\"," \
     '"steps":\[\{"step":"ended","ms":0.0,"text":"node 3 saw '
 
-# ---- a daemon is killed: its kernel refuses to connect ----
+# ---- a daemon is killed: its witness says so ----
 
 kill -KILL "$(of_node 1 status | number pid)"
 wait_until 30 known 1 || complain "the death of node 1 is not known: $("$MUSTER" why 1 --machine "$machine" 2>&1)"
-refused="node 1 is dead: its connection closed and a new one was refused"
-refused_step="${time}node [023]: its connection closed without a goodbye, and a new one was refused: no daemon is there any more"
+witness="node 1 is dead: its daemon was killed \(signal 9\), its witness says so"
+witness_step="${time}its witness told node [023] that its daemon has ended"
+gone_step="${time}its witness says that the daemon has ended and no process of the node is left"
+knows_gone() { "$MUSTER" why 1 --machine "$machine" 2>/dev/null | grep -qE "$gone_step"; }
+wait_until 30 knows_gone || complain "that nothing of node 1 is left is not known: $("$MUSTER" why 1 --machine "$machine" 2>&1)"
 muster why 1 --machine "$machine"
-says "$refused" "$refused_step" "${time}node [023] knew it, the last of 3: $ms after it was seen, over at most [012] hops?"
+says "$witness" "$witness_step" "$gone_step" "${time}node [023] knew it, the last of 3: $ms after it was seen, over at most [012] hops?"
 wait_until 30 known 1.2 || complain "process 2 is not known to be lost"
 muster why 1.2 --machine "$machine"
-says "process 2 of job 1 on node 1 is dead: its node was lost" "${time}its node, 1, was lost" "$refused" "$refused_step"
+says "process 2 of job 1 on node 1 is dead: its node was lost" "${time}its node, 1, was lost" "$witness" "$witness_step"
 
 # ---- a daemon is stopped: silence ----
 
@@ -229,9 +232,9 @@ says "${silence[@]}"
 muster why 1.5 --report report
 says "process 5 of job 1 on node 2 is dead: its node was lost" "${silence[@]}"
 muster why 1 --report report
-says "node 1 is dead: its .*" "$refused_step"
+says "node 1 is dead: its .*" "$witness_step"
 muster why 1.3 --report report --json
-has '"cause":"node-lost",' '"node_lost":\{"job":1,"kind":"node","processes":2,"node":1,.*"ranks":\[2,3\],"verdict":"dead","cause":"refused",'
+has '"cause":"node-lost",' '"node_lost":\{"job":1,"kind":"node","processes":2,"node":1,.*"ranks":\[2,3\],"verdict":"dead","cause":"witness",'
 muster why 1.7 --report report
 says "process 7 of job 1 on node 3 is dead: killed \(signal 9\)" "${time}node 3 saw process 7 \(pid [0-9]+\) end: killed \(signal 9\)"
 refuses 1 "report knows no death of node 0" -- why 0 --report report

@@ -379,6 +379,13 @@ bool mu_heartbeat_ready(struct mu_heartbeat *heartbeat)
     return order(heartbeat, &(struct mu_heartbeat_order){.type = MU_ORDER_READY});
 }
 
+void mu_heartbeat_broke(struct mu_heartbeat *heartbeat, mu_slot slot)
+{
+    struct mu_heartbeat_order wanted = {.type = MU_ORDER_BROKE, .broke.slot = slot};
+    if (__atomic_load_n(&heartbeat->loop->counts.observes, __ATOMIC_RELAXED) == slot)
+        order(heartbeat, &wanted);
+}
+
 bool mu_heartbeat_harm(struct mu_heartbeat *heartbeat, const struct mu_harm *harm, uint64_t calm_ns)
 {
     assert(heartbeat->running);

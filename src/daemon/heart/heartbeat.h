@@ -92,6 +92,10 @@ bool mu_heartbeat_set(struct mu_heartbeat *heartbeat, uint64_t period_ns, uint64
 /* Every node has started: the grace is over. */
 bool mu_heartbeat_ready(struct mu_heartbeat *heartbeat);
 
+/* A connection to that node closed or was refused: if it is observed here, it is asked at once.  No
+ * harm when the queue is full: it is asked when its beat is late. */
+void mu_heartbeat_broke(struct mu_heartbeat *heartbeat, mu_slot slot);
+
 /* From then on datagrams are dropped or held back without a word, as this says.
  *
  * False also when the thread has not taken the last one yet, or there is no memory. */

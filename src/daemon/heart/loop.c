@@ -143,6 +143,11 @@ static void follow(struct mu_heartbeat_loop *loop, uint64_t now,
         event.type = MU_DETECT_READY;
         step(loop, &event);
         return;
+    case MU_ORDER_BROKE:
+        event.type = MU_DETECT_BROKE;
+        event.broke.slot = order->broke.slot;
+        step(loop, &event);
+        return;
     }
     abort();
 }

@@ -5,7 +5,7 @@
 #include "daemon/heart/datagrams.h"
 #include "daemon/heart/backlog.h"
 
-enum mu_heartbeat_order_type { MU_ORDER_OUT = 1, MU_ORDER_SET, MU_ORDER_READY };
+enum mu_heartbeat_order_type { MU_ORDER_OUT = 1, MU_ORDER_SET, MU_ORDER_READY, MU_ORDER_BROKE };
 
 struct mu_heartbeat_order {
     enum mu_heartbeat_order_type type;
@@ -18,6 +18,9 @@ struct mu_heartbeat_order {
             uint64_t period_ns;
             uint64_t timeout_ns;
         } set;
+        struct {
+            mu_slot slot;
+        } broke;
     };
 };
 

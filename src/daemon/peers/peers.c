@@ -7,7 +7,8 @@
 #include <string.h>
 
 enum {
-    AGAIN_MS_MIN = 1,    /* a daemon that dies closes its connections one by one, in no order */
+    AGAIN_MS_MIN = 1,
+    SOON_MS = 10,        /* after a connection has broken */
     AGAIN_MS_MAX = 1000, /* between two attempts */
     REFUSED_MS = 100,    /* what broke a rule, or did not fit, will hardly be better at once */
     GIVE_WAY_MS = 500,   /* the higher slot lets the lower one dial first */
@@ -129,11 +130,11 @@ static void dial(struct peer *peer)
         again_later(peer); /* our own trouble */
 }
 
-/* After what has come in together with the end of the last connection: news of its death may be
- * among it, and saves the attempt. */
+/* If that daemon has ended, its witness is about to say so: that saves the attempt, while others
+ * need the time. */
 static void dial_soon(struct peer *peer)
 {
-    uv_timer_start(&peer->timer, on_timer, 0, 0);
+    uv_timer_start(&peer->timer, on_timer, SOON_MS, 0);
 }
 
 /* ---- hooks of a connection ---- */
@@ -193,14 +194,6 @@ static uint32_t incarnation_of(const struct peer *peer)
     return peer->incarnation == 0 ? 1 : peer->incarnation;
 }
 
-static void declare_gone(struct peer *peer)
-{
-    struct mu_peers *peers = peer->peers;
-    peer->over = true;
-    want(peer, false);
-    peers->hooks.gone(peers->hooks.owner, peer->slot, incarnation_of(peer));
-}
-
 static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
 {
     struct peer *peer = mu_conn_owner(conn);
@@ -211,6 +204,8 @@ static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
         peer->peers->hooks.left(peer->peers->hooks.owner, peer->slot, incarnation_of(peer));
     } else {
         peer->peers->broken += was_up;
+        if (was_up || end->ending == MU_CONN_NOBODY)
+            peer->peers->hooks.broke(peer->peers->hooks.owner, peer->slot);
     }
     if (end->ending == MU_CONN_REFUSED)
         again_after_refusal(peer); /* so that the core, which wants it again, does not dial */
@@ -220,18 +215,16 @@ static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
     switch (end->ending) {
     case MU_CONN_GOODBYE:
         return;
-    case MU_CONN_NOBODY:
-        declare_gone(peer);
-        return;
     case MU_CONN_REFUSED:
         if (end->code == MU_REFUSE_DEAD)
             peer->peers->hooks.fenced(peer->peers->hooks.owner, peer->slot);
         return;
     case MU_CONN_CUT:
     case MU_CONN_BAD:
+    case MU_CONN_NOBODY:
     case MU_CONN_UNREACHED:
         if (was_up)
-            dial_soon(peer); /* dead or only cut off?  The answer to this will tell */
+            dial_soon(peer);
         else
             again_later(peer);
         return;
@@ -371,6 +364,27 @@ bool mu_peers_cut(struct mu_peers *peers, mu_slot slot, enum mu_close_reason rea
         again_after_refusal(peer);
     }
     return was_up;
+}
+
+/* ---- for the witness ---- */
+
+/* Adds those onward of this node that are up, or not; returns how many there are then. */
+static uint32_t add_onward(const struct mu_peers *peers, bool up, mu_slot *slots, uint32_t count,
+                           uint32_t room)
+{
+    uint32_t size = peers->net->self.size;
+    for (uint32_t i = 1; i < size && count < room; i++) {
+        const struct peer *peer = peers->slots[(peers->net->self.from + i) % size];
+        if (peer != NULL && !peer->over && peer->up == up)
+            slots[count++] = peer->slot;
+    }
+    return count;
+}
+
+uint32_t mu_peers_onward(const struct mu_peers *peers, mu_slot *slots, uint32_t room)
+{
+    uint32_t count = add_onward(peers, true, slots, 0, room);
+    return add_onward(peers, false, slots, count, room);
 }
 
 /* ---- the end ---- */

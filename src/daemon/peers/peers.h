@@ -4,10 +4,9 @@
  * Of two daemons the one with the lower slot dials first; the other one waits a moment before it
  * tries as well.  When both have dialled at once, the connection of the lower one stays.
  *
- * A connection that is cut is dialled again at once, from both sides.  When the kernel at the other
- * end says that nobody listens there, that daemon is dead: every daemon listens before anybody has
- * its address, and says BYE before it stops.  Nothing else is evidence: not a timeout, not an error
- * of our own, not a handshake that fails. */
+ * A connection that is cut is dialled again at once, from both sides.  That it was cut proves
+ * nothing, and neither does a new one that is refused: a firewall can do both to a daemon that
+ * lives and works.  The ring is to ask it at once; if the daemon has ended, its witness says so. */
 #ifndef MU_DAEMON_PEERS_PEERS_H
 #define MU_DAEMON_PEERS_PEERS_H
 
@@ -25,8 +24,8 @@ struct mu_peers_hooks {
     void (*frame)(void *owner, mu_slot peer, const struct mu_frame *frame);
     /* A frame of an agreement (wire/peer/agree_frame.h): NULL, or the rule that it breaks. */
     const char *(*agree)(void *owner, mu_slot peer, const uint8_t *bytes, size_t count);
-    /* Nobody listens where that daemon listened. */
-    void (*gone)(void *owner, mu_slot peer, uint32_t incarnation);
+    /* A connection to that daemon closed, or a new one was refused: nothing is proven. */
+    void (*broke)(void *owner, mu_slot peer);
     /* That daemon says that this one was declared dead. */
     void (*fenced)(void *owner, mu_slot by);
     /* That daemon said goodbye. */
@@ -63,6 +62,10 @@ void mu_peers_say(struct mu_peers *peers, mu_slot peer, const uint8_t *bytes, si
 /* MU_DO_CLOSE.  True: a connection was up, and the caller reports it as down, since no hook will.
  */
 bool mu_peers_cut(struct mu_peers *peers, mu_slot peer, enum mu_close_reason reason);
+
+/* Peers that are not known to be over, onward from this node: first those with a connection, then
+ * the others.  At most 'room'; returns how many. */
+uint32_t mu_peers_onward(const struct mu_peers *peers, mu_slot *slots, uint32_t room);
 
 uint32_t mu_peers_up(const struct mu_peers *peers);     /* connections that are open */
 uint32_t mu_peers_wanted(const struct mu_peers *peers); /* peers that are wanted and not given up */

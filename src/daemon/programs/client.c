@@ -403,11 +403,21 @@ static size_t encode_counter(struct mu_client *client)
     struct mu_local_message message = {.type = MU_LOCAL_COUNTER};
     const char *name;
     if (!counter(client->notify, client->counters_told, &name, &message.counter.value)) {
-        client->step = MU_STEP_DONE;
+        client->step = MU_STEP_GONE;
         return 0;
     }
     snprintf(message.counter.name, sizeof message.counter.name, "%s", name);
     return encode(client, &message);
+}
+
+static size_t encode_vanished(struct mu_client *client)
+{
+    const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
+    struct mu_local_message message = {.type = MU_LOCAL_GONE};
+    if (hooks->gone(hooks->owner, client->gone_told, &message.gone))
+        return encode(client, &message);
+    client->step = MU_STEP_DONE;
+    return 0;
 }
 
 static size_t encode_cannot(struct mu_client *client)
@@ -446,6 +456,8 @@ static size_t make_packet(struct mu_client *client, const uint8_t **bytes)
         return encode_process(client);
     case MU_STEP_COUNTERS:
         return encode_counter(client);
+    case MU_STEP_GONE:
+        return encode_vanished(client);
     case MU_STEP_DONE:
         return encode(client, &(struct mu_local_message){.type = MU_LOCAL_DONE});
     case MU_STEP_CANNOT:
@@ -489,6 +501,9 @@ static void packet_sent(struct mu_client *client)
         return;
     case MU_STEP_COUNTERS:
         client->counters_told++;
+        return;
+    case MU_STEP_GONE:
+        client->gone_told++;
         return;
     case MU_STEP_DONE:
     case MU_STEP_CANNOT:
@@ -627,7 +642,7 @@ static void on_request(struct mu_client *client, const struct mu_local_message *
     case MU_LOCAL_STATUS:
         client->step = MU_STEP_NODE;
         client->job_told = 0;
-        client->counters_told = 0;
+        client->counters_told = client->gone_told = 0;
         return;
     case MU_LOCAL_KILL:
         answer(client, hooks->kill(hooks->owner, message->kill.job, message->kill.signal));

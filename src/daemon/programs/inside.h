@@ -39,7 +39,8 @@ enum mu_client_step {
     MU_STEP_NODE,
     MU_STEP_JOBS,
     MU_STEP_PROCESSES, /* of the last job */
-    MU_STEP_COUNTERS,  /* one after the other, then DONE */
+    MU_STEP_COUNTERS,  /* one after the other, */
+    MU_STEP_GONE,      /* then the dead nodes of which nothing is left, then DONE */
     MU_STEP_DONE,
     MU_STEP_CANNOT,
 };
@@ -67,6 +68,7 @@ struct mu_client {
     uint64_t job_told;                   /* JOBS: order of the last one */
     uint32_t here_told;                  /* PROCESSES: places of it that were looked at */
     uint32_t counters_told;              /* COUNTERS */
+    uint32_t gone_told;                  /* GONE */
     char why_not[MU_LOCAL_TEXT_MAX + 1]; /* CANNOT */
 };
 

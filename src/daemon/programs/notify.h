@@ -41,6 +41,8 @@ struct mu_notify_hooks {
     void (*let_go)(void *owner, uint64_t holder);
     /* A process of this node wants to take part in agreements: its socket is handed over. */
     void (*voter)(void *owner, uint32_t job, uint32_t rank, int fd);
+    /* The i-th dead node of which no process is left, for STATUS; false: there are no more. */
+    bool (*gone)(void *owner, uint32_t i, struct mu_local_gone *gone);
 };
 
 struct mu_notify_config {

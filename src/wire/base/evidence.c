@@ -59,13 +59,18 @@ static const char *verdict_error(const struct mu_evidence *evidence)
     if (evidence->verdict < MU_VERDICT_DEAD || evidence->verdict > MU_VERDICT_LAST)
         return "a verdict is 1 (dead) to 7 (left)";
     if (evidence->cause < MU_CAUSE_EXIT || evidence->cause > MU_CAUSE_LAST)
-        return "a cause is 1 (exit) to 5 (unreachable)";
+        return "a cause is 1 (exit) to 6 (witness)";
     if (evidence->cause == MU_CAUSE_EXIT) {
         int expected = how->type == MU_EXIT_LEFT ? MU_VERDICT_LEFT : MU_VERDICT_DEAD;
         return evidence->verdict == expected ? NULL : "who ended has left or is dead, as it ended";
     }
     if (evidence->verdict == MU_VERDICT_LEFT)
         return "only a process that ended has left";
+    if (evidence->cause == MU_CAUSE_WITNESS) {
+        if (evidence->verdict != MU_VERDICT_DEAD)
+            return "a node whose daemon has ended is dead";
+        return how->type != MU_EXIT_NOT_STARTED ? NULL : "a daemon that ended was started";
+    }
     if (evidence->cause == MU_CAUSE_SILENCE && evidence->verdict != MU_VERDICT_SILENT)
         return "whom nobody hears is silent";
     if (evidence->cause == MU_CAUSE_UNREACHABLE && evidence->verdict != MU_VERDICT_UNREACHABLE)
@@ -211,6 +216,19 @@ static void put_ms(struct mu_words *words, uint64_t ns)
     mu_words_put(words, " ms");
 }
 
+/* "its daemon was killed (signal 9)", "its daemon ended: exit code 3" */
+static void put_daemon_end(struct mu_words *words, const struct mu_exit_kind *how)
+{
+    char end[128];
+    bool killed = how->type == MU_EXIT_SIGNAL && how->signal == SIGKILL;
+    if (how->type == MU_EXIT_LEFT) {
+        mu_words_put(words, "its daemon ended by itself");
+        return;
+    }
+    mu_words_put(words, killed ? "its daemon was " : "its daemon ended: ");
+    mu_words_put(words, mu_exit_kind_text(how, NULL, end, sizeof end));
+}
+
 const char *mu_evidence_text(const struct mu_evidence *evidence, char *text, size_t room)
 {
     struct mu_words words = mu_words_in(text, room);
@@ -221,8 +239,14 @@ const char *mu_evidence_text(const struct mu_evidence *evidence, char *text, siz
     case MU_CAUSE_NODE_LOST:
         mu_words_put(&words, "its node was lost");
         return text;
-    case MU_CAUSE_REFUSED:
-        mu_words_put(&words, "its connection closed and a new one was refused");
+    case MU_CAUSE_TOLD:
+        mu_words_put(&words, "node ");
+        mu_words_number(&words, evidence->seen_by);
+        mu_words_put(&words, " says so");
+        return text;
+    case MU_CAUSE_WITNESS:
+        put_daemon_end(&words, &evidence->how);
+        mu_words_put(&words, ", its witness says so");
         return text;
     case MU_CAUSE_SILENCE:
         mu_words_put(&words, "nobody has heard it for ");

@@ -23,11 +23,11 @@ enum mu_verdict {
 enum mu_cause {
     MU_CAUSE_EXIT = 1,  /* a process: its daemon saw it end; 'how' says how */
     MU_CAUSE_NODE_LOST, /* a process: the node that it ran on is dead */
-    MU_CAUSE_REFUSED, /* a node: its connection closed without a goodbye, and a new one was refused
-                       */
+    MU_CAUSE_TOLD,    /* a node: another one says that it is dead, and had no evidence to pass on */
     MU_CAUSE_SILENCE, /* a node: nobody hears it any more; 'ring' says how that was found */
     MU_CAUSE_UNREACHABLE, /* a node: others hear it, its observer does not, and that did not mend */
-    MU_CAUSE_LAST = MU_CAUSE_UNREACHABLE,
+    MU_CAUSE_WITNESS,     /* a node: the witness of its daemon saw that end; 'how' says how */
+    MU_CAUSE_LAST = MU_CAUSE_WITNESS,
 };
 
 enum {
@@ -41,7 +41,7 @@ struct mu_evidence {
     mu_slot seen_by;         /* who saw it first */
     mu_slot node;            /* where the process ran; of a node: itself */
     uint32_t pid;            /* of the process there; 0: none */
-    struct mu_exit_kind how; /* MU_CAUSE_EXIT; else zeroed */
+    struct mu_exit_kind how; /* EXIT; WITNESS: of its daemon; else zeroed */
     /* When it was seen, on the clock of whoever saw it.  Daemons on one host share a clock, which
      * its number says (a hash of the kernel's boot id; 0: unknown), so there ages are exact. */
     uint64_t seen_ns;
@@ -62,8 +62,8 @@ void mu_read_evidence(struct mu_reader *reader, struct mu_evidence *evidence);
  * become '?'.  NULL is none. */
 void mu_evidence_path(struct mu_evidence *evidence, const char *path);
 
-/* "killed (signal 9)", "exit code 3", "its node was lost", "its connection closed and a new one was
- * refused": one clause without a subject.  Cut off at 'room'.  Returns 'text'. */
+/* "killed (signal 9)", "exit code 3", "its node was lost", "its daemon was killed (signal 9), its
+ * witness says so": one clause without a subject.  Cut off at 'room'.  Returns 'text'. */
 enum { MU_EVIDENCE_TEXT_MAX = 256 };
 const char *mu_evidence_text(const struct mu_evidence *evidence, char *text, size_t room);
 

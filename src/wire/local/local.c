@@ -117,6 +117,8 @@ static const char *message_error(const struct mu_local_message *message)
         return message->process.pid >= 1 && message->process.pid <= INT32_MAX
                    ? NULL
                    : "the id of a process is 1 to 2^31 - 1";
+    case MU_LOCAL_GONE:
+        return message->gone.node < MU_SIZE_MAX ? NULL : "a slot is below 2^24";
     case MU_LOCAL_STATUS:
     case MU_LOCAL_WATCH:
     case MU_LOCAL_LEAVE:
@@ -225,6 +227,10 @@ static void write_body(struct mu_writer *writer, const struct mu_local_message *
     case MU_LOCAL_PROCESS:
         mu_write_u32(writer, message->process.rank);
         mu_write_u32(writer, message->process.pid);
+        return;
+    case MU_LOCAL_GONE:
+        mu_write_u32(writer, message->gone.node);
+        mu_write_u64(writer, message->gone.gone_ns);
         return;
     case MU_LOCAL_AGAIN:
         mu_write_u64(writer, message->again.serial);
@@ -391,6 +397,10 @@ static void read_body(struct mu_reader *reader, struct mu_local_message *message
     case MU_LOCAL_PROCESS:
         message->process.rank = mu_read_u32(reader);
         message->process.pid = mu_read_u32(reader);
+        return;
+    case MU_LOCAL_GONE:
+        message->gone.node = mu_read_u32(reader);
+        message->gone.gone_ns = mu_read_u64(reader);
         return;
     case MU_LOCAL_AGAIN:
         message->again.serial = mu_read_u64(reader);

@@ -43,6 +43,7 @@ enum mu_local_type {
     MU_LOCAL_COUNTER,
     MU_LOCAL_DONE,
     MU_LOCAL_PROCESS, /* one of the job before it, that runs on this node */
+    MU_LOCAL_GONE,    /* a dead node: its witness says that no process of it is left */
 };
 
 enum mu_local_role {
@@ -112,6 +113,11 @@ struct mu_local_job {
     uint32_t failed, left; /* of all its processes, as far as is known here */
 };
 
+struct mu_local_gone {
+    mu_slot node;
+    uint64_t gone_ns; /* CLOCK_MONOTONIC of this host, when the witness said so */
+};
+
 struct mu_local_message {
     uint8_t type; /* enum mu_local_type */
     union {
@@ -137,6 +143,7 @@ struct mu_local_message {
         } lost;
         struct mu_local_node node;
         struct mu_local_job job;
+        struct mu_local_gone gone;
         struct {
             uint32_t rank, pid;
         } process;

@@ -1,6 +1,7 @@
 #include "wire/peer/news.h"
 
 #include "core/ring/ring.h"
+#include "wire/peer/word.h"
 
 #include <assert.h>
 #include <string.h>
@@ -50,6 +51,12 @@ size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MA
     case MU_NEWS_QUIET:
         mu_write_u32(&writer, news->quiet.rank);
         mu_write_u32(&writer, news->quiet.node);
+        break;
+    case MU_NEWS_GONE:
+        assert(news->job == 0);
+        mu_write_u32(&writer, news->gone.node);
+        mu_write_u32(&writer, news->gone.incarnation);
+        mu_word_write_how(&writer, &news->gone.how);
         break;
     }
     assert(!writer.full);
@@ -121,6 +128,12 @@ bool mu_news_decode(const uint8_t *bytes, size_t count, struct mu_news *news)
         news->quiet.rank = mu_read_u32(&reader);
         news->quiet.node = mu_read_u32(&reader);
         good = news->quiet.rank < RANKS_MAX && news->quiet.node < MU_SIZE_MAX;
+        break;
+    case MU_NEWS_GONE:
+        news->gone.node = mu_read_u32(&reader);
+        news->gone.incarnation = mu_read_u32(&reader);
+        mu_word_read_how(&reader, &news->gone.how);
+        good = news->job == 0 && news->gone.node < MU_SIZE_MAX && news->gone.incarnation >= 1;
         break;
     }
     return good && !reader.bad && mu_reader_left(&reader) == 0;

@@ -5,6 +5,7 @@
 
 #include "core/base/types.h"
 #include "wire/base/bytes.h"
+#include "wire/base/exit_kind.h"
 
 enum mu_news_type {
     MU_NEWS_LEFT = 1,  /* these processes of a job ended with exit code 0 */
@@ -12,7 +13,8 @@ enum mu_news_type {
     MU_NEWS_TIMES = 3, /* an operator wants other heartbeats; job 0 */
     MU_NEWS_GROUP = 4, /* processes of a job agree, as a group that not all may know yet */
     MU_NEWS_QUIET = 5, /* a process lives, but has stopped the heartbeats that it had promised */
-    MU_NEWS_LAST = MU_NEWS_QUIET,
+    MU_NEWS_GONE = 6,  /* a node's witness: no process of it is left; job 0 */
+    MU_NEWS_LAST = MU_NEWS_GONE,
 };
 
 /* As many rows as fit into a payload of the default length. */
@@ -45,6 +47,11 @@ struct mu_news {
             uint32_t rank;
             mu_slot node; /* where it runs */
         } quiet;
+        struct {
+            mu_slot node;
+            uint32_t incarnation;    /* of it: at least 1 */
+            struct mu_exit_kind how; /* its daemon ended; as in wire/peer/word.h */
+        } gone;
         struct {
             uint64_t period_ns, timeout_ns; /* that pass mu_detect_times_error() */
         } times;

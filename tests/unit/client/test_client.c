@@ -97,10 +97,11 @@ static void a_node_is_lost(void **state)
     death.event.subject = MU_SUBJECT_NODE;
     death.event.job = 0;
     death.event.evidence = (struct mu_evidence){
-        .verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_REFUSED, .seen_by = 6, .node = 2};
+        .verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_WITNESS, .seen_by = 6, .node = 2};
+    death.event.evidence.how = (struct mu_exit_kind){.type = MU_EXIT_SIGNAL, .signal = 9};
     publish(death);
     expect_next(MUSTER_EVENT_NODE,
-                "node 2 is dead: its connection closed and a new one was refused");
+                "node 2 is dead: its daemon was killed (signal 9), its witness says so");
     assert_int_equal(event.node, 2);
     assert_int_equal(event.seen_by, 6);
     assert_int_equal(event.exit_code, 0);

@@ -909,7 +909,7 @@ static void test_news_is_told(void **state)
         .subject = MU_SUBJECT_NODE,
         .node = 2,
         .age_ns = 1,
-        .evidence = {.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_REFUSED, .node = 2},
+        .evidence = {.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_WITNESS, .node = 2},
     };
     struct mu_local_event lost = news(launcher->job, 9, MU_VERDICT_DEAD);
     lost.evidence = (struct mu_evidence){

@@ -124,7 +124,7 @@ static void the_state_does_not_need_the_journal(void **state)
     assert_int_equal(event.evidence.verdict, MU_VERDICT_LEFT);
     assert_int_equal(event.node, 3);
     event = hear_node(&world, fd, 2, true);
-    assert_int_equal(event.evidence.cause, MU_CAUSE_REFUSED);
+    assert_int_equal(event.evidence.cause, MU_CAUSE_WITNESS);
     assert_int_equal(event.evidence.seen_by, 4);
     event = hear_process(&world, fd, 2, true);
     assert_int_equal(event.evidence.cause, MU_CAUSE_NODE_LOST);
@@ -701,6 +701,11 @@ static void an_operator_asks_for_the_status(void **state)
         assert_string_equal(message.counter.name, counters[i].name);
         assert_true(message.counter.value == counters[i].value);
     }
+    for (uint32_t i = 0; i < 2; i++) { /* nodes of which no process is left */
+        struct mu_local_gone gone = hear(&world, fd, MU_LOCAL_GONE).gone;
+        assert_int_equal(gone.node, 1 + i);
+        assert_int_equal(gone.gone_ns, 1000 + i);
+    }
     hear(&world, fd, MU_LOCAL_DONE);
     process_dies(&world, JOB, 5);
     hear_nothing(&world, fd); /* only what it asks for */
@@ -735,7 +740,7 @@ static void an_answer_waits_for_who_reads_slowly(void **state)
         }
         assert_int_equal(last, JOBS + 1);
         assert_int_equal(message.type, MU_LOCAL_COUNTER);
-        while (message.type == MU_LOCAL_COUNTER)
+        while (message.type == MU_LOCAL_COUNTER || message.type == MU_LOCAL_GONE)
             assert_int_equal(hear_any(&world, fd, &message), 1);
         assert_int_equal(message.type, MU_LOCAL_DONE);
     }
@@ -901,7 +906,8 @@ static void a_name_is_taken_once(void **state)
                   .set = on_set,
                   .chaos = on_chaos,
                   .let_go = on_let_go,
-                  .voter = on_voter},
+                  .voter = on_voter,
+                  .gone = on_gone},
     };
     struct mu_notify *second = NULL;
     assert_int_equal(mu_notify_open(&config, &second), EADDRINUSE);

@@ -74,6 +74,10 @@ static inline struct mu_evidence random_evidence(struct random *r)
             evidence.cause == MU_CAUSE_SILENCE ? MU_VERDICT_SILENT : MU_VERDICT_UNREACHABLE;
         evidence.ring = random_ring_proof(r);
     }
+    if (evidence.cause == MU_CAUSE_WITNESS) {
+        evidence.verdict = MU_VERDICT_DEAD;
+        evidence.how = (struct mu_exit_kind){.type = MU_EXIT_SIGNAL, .signal = 9};
+    }
     if (evidence.cause != MU_CAUSE_EXIT)
         return evidence;
     evidence.how = random_how(r);
@@ -227,6 +231,10 @@ static inline struct mu_local_message random_local(struct random *r, enum mu_loc
         message.process.rank = (uint32_t)random_between(r, 0, UINT32_MAX);
         message.process.pid = (uint32_t)random_between(r, 1, INT32_MAX);
         break;
+    case MU_LOCAL_GONE:
+        message.gone.node = (mu_slot)random_below(r, MU_SIZE_MAX);
+        message.gone.gone_ns = random_between(r, 0, UINT64_MAX);
+        break;
     case MU_LOCAL_AGAIN:
         message.again.serial = random_between(r, 1, UINT64_MAX);
         break;
@@ -246,7 +254,7 @@ static const enum mu_local_type local_types[] = {
     MU_LOCAL_HELLO,   MU_LOCAL_STATUS,  MU_LOCAL_KILL,      MU_LOCAL_WATCH, MU_LOCAL_WELCOME,
     MU_LOCAL_REFUSED, MU_LOCAL_EVENT,   MU_LOCAL_CAUGHT_UP, MU_LOCAL_LOST,  MU_LOCAL_NODE,
     MU_LOCAL_JOB,     MU_LOCAL_COUNTER, MU_LOCAL_DONE,      MU_LOCAL_AGAIN, MU_LOCAL_LEAVE,
-    MU_LOCAL_SET,     MU_LOCAL_CHAOS,   MU_LOCAL_PROCESS,
+    MU_LOCAL_SET,     MU_LOCAL_CHAOS,   MU_LOCAL_PROCESS,   MU_LOCAL_GONE,
 };
 enum { LOCAL_TYPES = sizeof local_types / sizeof local_types[0] };
 

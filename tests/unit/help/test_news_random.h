@@ -14,7 +14,7 @@ static inline struct mu_news random_news(struct random *r, enum mu_news_type typ
     struct mu_news news;
     memset(&news, 0, sizeof news);
     news.type = (uint8_t)type;
-    if (type != MU_NEWS_TIMES)
+    if (type != MU_NEWS_TIMES && type != MU_NEWS_GONE)
         news.job = (uint32_t)random_between(r, 0, UINT32_MAX);
     switch (type) {
     case MU_NEWS_LEFT:
@@ -38,6 +38,12 @@ static inline struct mu_news random_news(struct random *r, enum mu_news_type typ
     case MU_NEWS_QUIET:
         news.quiet.rank = (uint32_t)random_between(r, 0, NEWS_RANKS_MAX - 1);
         news.quiet.node = random_slot(r);
+        break;
+    case MU_NEWS_GONE:
+        news.gone.node = random_slot(r);
+        news.gone.incarnation = (uint32_t)random_between(r, 1, UINT32_MAX);
+        news.gone.how =
+            (struct mu_exit_kind){.type = MU_EXIT_SIGNAL, .signal = (int)random_between(r, 1, 64)};
         break;
     case MU_NEWS_GROUP:
         news.group.instance = (uint32_t)random_between(r, 0, UINT32_MAX);

@@ -130,6 +130,14 @@ static inline void on_voter(void *owner, uint32_t job, uint32_t rank, int fd)
     world->voter = fd;
 }
 
+/* Of two nodes no process is left. */
+static inline bool on_gone(void *owner, uint32_t i, struct mu_local_gone *gone)
+{
+    (void)owner;
+    *gone = (struct mu_local_gone){.node = 1 + i, .gone_ns = 1000 + i};
+    return i < 2;
+}
+
 static inline void on_let_go(void *owner, uint64_t holder)
 {
     struct world *world = owner;
@@ -156,7 +164,8 @@ static inline void world_open(struct world *world, uint32_t journal, uint32_t cl
                   .set = on_set,
                   .chaos = on_chaos,
                   .let_go = on_let_go,
-                  .voter = on_voter},
+                  .voter = on_voter,
+                  .gone = on_gone},
     };
     assert_int_equal(mu_notify_open(&config, &world->notify), 0);
 }
@@ -180,7 +189,7 @@ static inline void world_close(struct world *world)
 static const struct mu_evidence left = {
     .verdict = MU_VERDICT_LEFT, .cause = MU_CAUSE_EXIT, .seen_by = 2, .pid = 4712};
 static const struct mu_evidence refused_node = {
-    .verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_REFUSED, .seen_by = 4, .seen_ns = 50, .clock = 6};
+    .verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_WITNESS, .seen_by = 4, .seen_ns = 50, .clock = 6};
 
 /* Ranks go around the nodes: rank r is on node r % NODES when 'rounds' is more than one. */
 static inline void begin_job(struct world *world, uint32_t job, uint32_t size)

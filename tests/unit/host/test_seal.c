@@ -425,8 +425,9 @@ static void the_longest_frames_of_each_kind_pass(void **state)
     const struct {
         enum mu_seal_kind kind;
         size_t max;
-    } cases[] = {{MU_SEAL_NOTICES, MU_WIRE_FRAME_MAX}, {MU_SEAL_BULK, 262144}};
-    for (size_t i = 0; i < 2; i++) {
+    } cases[] = {
+        {MU_SEAL_NOTICES, MU_WIRE_FRAME_MAX}, {MU_SEAL_BULK, 262144}, {MU_SEAL_WITNESS, 4096}};
+    for (size_t i = 0; i < 3; i++) {
         open_both(cases[i].kind);
         assert_int_equal(mu_seal_frame_max(&dialler.seal), cases[i].max);
         send_frame(&dialler, plain, cases[i].max);
@@ -989,8 +990,8 @@ static void bulk_does_not_pass_for_notices(void **state)
     deliver_all();
     assert_string_equal(acceptor.events, "B");
     expect_bad(&acceptor, MU_SEAL_OTHER_KIND, MU_SEAL_CLASS_KIND);
-    expect_text(&acceptor,
-                "kind 2 of a connection came where kind 1 is due (1 notices, 2 bulk, 3 launcher)");
+    expect_text(&acceptor, "kind 2 of a connection came where kind 1 is due (1 notices, 2 bulk, 3 "
+                           "launcher, 4 witness)");
 
     struct hand hand;
     begin_kind(MU_SEAL_NOTICES);
@@ -1002,7 +1003,7 @@ static void bulk_does_not_pass_for_notices(void **state)
 
     begin_kind(MU_SEAL_NOTICES);
     hand_init(&hand, &dialler_self);
-    hand.kind = 4;
+    hand.kind = 5;
     feed(&acceptor, hand_say(&hand, false), 111);
     expect_bad(&acceptor, MU_SEAL_NO_KIND, MU_SEAL_CLASS_MALFORMED);
 }

@@ -321,8 +321,11 @@ static void orders_are_as_documented(void **state)
     assert_int_equal(count, strlen(expected));
     assert_memory_equal(text, expected, count);
     free(text);
-    assert_true(bring_up_listening("listening 127.77.0.1 40111", &addresses[0]));
-    assert_true(bring_up_listening("listening 127.77.0.2 65535", &addresses[1]));
+    pid_t daemon;
+    assert_true(bring_up_listening("listening 127.77.0.1 40111 4711", &addresses[0], &daemon));
+    assert_int_equal(daemon, 4711);
+    assert_true(bring_up_listening("listening 127.77.0.2 65535 1", &addresses[1], &daemon));
+    assert_int_equal(daemon, 1);
     text = bring_up_where(addresses, 2, &count);
     const char where[] = "node 0 127.77.0.1 40111\nnode 1 127.77.0.2 65535\n.\n";
     assert_int_equal(count, strlen(where));
@@ -341,19 +344,24 @@ static void a_wrong_answer_is_refused(void **state)
                            "listening",
                            "listening 127.77.0.1",
                            "listening 127.77.0.1 ",
-                           "listening 127.77.0.1 0",
-                           "listening 127.77.0.1 65536",
-                           "listening 127.77.0.1 -1",
-                           "listening 127.77.0.1 123456",
+                           "listening 127.77.0.1 40111",
                            "listening 127.77.0.1 40111 ",
-                           "listening 127.77.0.1 40111x",
-                           "listening 127.77.0.12 40111",
-                           "listening 127.77.0.3 40111",
+                           "listening 127.77.0.1 0 7",
+                           "listening 127.77.0.1 65536 7",
+                           "listening 127.77.0.1 -1 7",
+                           "listening 127.77.0.1 123456 7",
+                           "listening 127.77.0.1 40111 0",
+                           "listening 127.77.0.1 40111 -7",
+                           "listening 127.77.0.1 40111 7 ",
+                           "listening 127.77.0.1 40111 7x",
+                           "listening 127.77.0.12 40111 7",
+                           "listening 127.77.0.3 40111 7",
                            "ready"};
     struct sockaddr_in address;
+    pid_t daemon;
     bring_up_address(UINT64_C(0x4c00000000), 0, &address);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        if (bring_up_listening(wrong[i], &address))
+        if (bring_up_listening(wrong[i], &address, &daemon))
             fail_msg("'%s' was taken", wrong[i]);
 }
 

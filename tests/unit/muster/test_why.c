@@ -291,10 +291,8 @@ static void other_ends_are_told_from_when_they_were_seen(void **state)
         killed(), "ended 0.00: node 3 saw process 7 (pid 4711) end: killed (signal 9)",
         "known 0.10: node 3 knew it, the only one: 0.10 ms after it was seen, over at most 0 hops");
     struct account account = silent();
-    account.cause = MU_CAUSE_REFUSED;
-    EXPECT_STEPS(account,
-                 "refused 0.00: node 3: its connection closed without a goodbye, and a new one was "
-                 "refused: no daemon is there any more",
+    account.cause = MU_CAUSE_WITNESS;
+    EXPECT_STEPS(account, "witness 0.00: its witness told node 3 that its daemon has ended",
                  "known 2.00: node 0 knew it, the last of 2: 2.00 ms after it was seen, over at "
                  "most 2 hops");
     account = killed();

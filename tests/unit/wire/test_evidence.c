@@ -204,6 +204,15 @@ static void every_rule_has_a_sentence(void **state)
     BROKEN(cause, 0);
     BROKEN(cause, MU_CAUSE_LAST + 1);
     BROKEN(cause, MU_CAUSE_NODE_LOST); /* which has no way to end */
+    BROKEN(cause, MU_CAUSE_TOLD);      /* the same */
+    struct mu_evidence by_witness = killed;
+    by_witness.cause = MU_CAUSE_WITNESS;
+    assert_null(mu_evidence_error(&by_witness));
+    by_witness.verdict = MU_VERDICT_SILENT; /* what a witness saw is proven */
+    assert_non_null(mu_evidence_error(&by_witness));
+    by_witness.verdict = MU_VERDICT_DEAD;
+    by_witness.how = mu_exit_kind_not_started(MU_START_EXEC, ENOENT);
+    assert_non_null(mu_evidence_error(&by_witness));
     BROKEN(seen_by, MU_SIZE_MAX);
     BROKEN(node, MU_SIZE_MAX);
     BROKEN(pid, 1u << 31);
@@ -267,7 +276,7 @@ static void a_proof_of_the_ring_has_rules(void **state)
     assert_null(mu_evidence_error(&evidence));
     /* Nobody else has one. */
     evidence.verdict = MU_VERDICT_DEAD;
-    evidence.cause = MU_CAUSE_REFUSED;
+    evidence.cause = MU_CAUSE_WITNESS;
     assert_non_null(mu_evidence_error(&evidence));
     struct mu_evidence with_proof = killed;
     with_proof.ring = silent.ring;
@@ -334,16 +343,23 @@ static void it_reads_as_a_clause(void **state)
     expect_text(&evidence, "could not start: ./nope: No such file or directory");
     evidence = (struct mu_evidence){.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_NODE_LOST};
     expect_text(&evidence, "its node was lost");
-    evidence.cause = MU_CAUSE_REFUSED;
-    expect_text(&evidence, "its connection closed and a new one was refused");
+    evidence.cause = MU_CAUSE_TOLD;
+    evidence.seen_by = 4;
+    expect_text(&evidence, "node 4 says so");
+    evidence.cause = MU_CAUSE_WITNESS;
+    expect_text(&evidence, "its daemon ended by itself, its witness says so");
+    evidence.how = (struct mu_exit_kind){.type = MU_EXIT_SIGNAL, .signal = 9};
+    expect_text(&evidence, "its daemon was killed (signal 9), its witness says so");
+    evidence.how = (struct mu_exit_kind){.type = MU_EXIT_CODE, .code = 3};
+    expect_text(&evidence, "its daemon ended: exit code 3, its witness says so");
     expect_text(&silent, "nobody has heard it for 101 ms");
     evidence = silent;
     evidence.cause = MU_CAUSE_UNREACHABLE;
     evidence.verdict = MU_VERDICT_UNREACHABLE;
     expect_text(&evidence, "others hear it, but node 3 has not for 101 ms");
-    evidence.cause = MU_CAUSE_REFUSED;
+    evidence.cause = MU_CAUSE_WITNESS;
     char text[8];
-    assert_string_equal(mu_evidence_text(&evidence, text, sizeof text), "its con");
+    assert_string_equal(mu_evidence_text(&evidence, text, sizeof text), "its dae");
 }
 
 static void verdicts_have_words(void **state)

@@ -296,7 +296,7 @@ static void expect_broken_event(size_t at, uint8_t value)
         .event = {.serial = 1,
                   .subject = MU_SUBJECT_NODE,
                   .node = 2,
-                  .evidence = {.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_REFUSED, .node = 2}},
+                  .evidence = {.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_WITNESS, .node = 2}},
     };
     uint8_t bytes[MU_LOCAL_PACKET_MAX];
     size_t count = mu_local_encode(&message, bytes);
