@@ -11,7 +11,8 @@
  *     timeout 500000000               of silence, in ns
  *     .
  *
- * The daemon says "listening ADDRESS PORT" on its standard output, and reads where the others are:
+ * The daemon says "listening ADDRESS PORT PID" on its standard output, its process id last, and
+ * reads where the others are:
  *
  *     node 0 127.77.1.1 40111         for each slot, this one too
  *     .

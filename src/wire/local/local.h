@@ -9,7 +9,7 @@
 #include "wire/local/chaos.h"
 #include "wire/base/evidence.h"
 
-enum { MU_LOCAL_VERSION = 3 };
+enum { MU_LOCAL_VERSION = 4 };
 
 /* The daemon's socket lives in the abstract namespace, so that nothing is left in a file system
  * whatever dies: "@muster/UID/MACHINE/SLOT", MACHINE as 16 hexadecimal digits.  Without the '@'. */

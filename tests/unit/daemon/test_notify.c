@@ -605,7 +605,7 @@ static void a_packet_that_breaks_a_rule_ends_the_connection(void **state)
     expect_refusal(&world, dial(&world), "\x01", 1, MU_LOCAL_BAD_PACKET);
     expect_refusal(&world, dial(&world), "\x02", 1, MU_LOCAL_BAD_PACKET); /* STATUS first */
     expect_refusal(&world, dial(&world), "\x01\x01", 2, MU_LOCAL_OTHER_VERSION);
-    expect_refusal(&world, dial(&world), "\x01\x04later", 7, MU_LOCAL_OTHER_VERSION);
+    expect_refusal(&world, dial(&world), "\x01\x05later", 7, MU_LOCAL_OTHER_VERSION);
     bytes[0] = MU_LOCAL_STATUS;
     expect_refusal(&world, operate(&world), bytes, sizeof bytes, MU_LOCAL_BAD_PACKET);
     expect_refusal(&world, operate(&world), bytes, 2, MU_LOCAL_BAD_PACKET);

@@ -25,7 +25,7 @@ static void the_bytes_are_those_of_the_page(void **state)
     struct mu_local_message hello = {
         .type = MU_LOCAL_HELLO,
         .hello = {.version = 3, .role = MU_LOCAL_MEMBER, .job = 7, .rank = 0x01020304}};
-    expect_bytes(&hello, (uint8_t[]){1, 3, 1, 0, 0, 0, 7, 1, 2, 3, 4}, 11);
+    expect_bytes(&hello, (uint8_t[]){1, 4, 1, 0, 0, 0, 7, 1, 2, 3, 4}, 11);
     struct mu_local_message kill = {.type = MU_LOCAL_KILL, .kill = {.job = 7, .signal = 15}};
     expect_bytes(&kill, (uint8_t[]){3, 0, 0, 0, 7, 15}, 6);
     struct mu_local_message welcome = {
@@ -238,10 +238,10 @@ static void what_breaks_a_rule_is_refused(void **state)
     EXPECT_BROKEN(41);
     EXPECT_BROKEN(255);
     EXPECT_BROKEN(1);                               /* HELLO without a version */
-    EXPECT_BROKEN(1, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0); /* no role */
-    EXPECT_BROKEN(1, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0); /* nor this */
-    EXPECT_BROKEN(1, 3, 2, 0, 0, 0, 1, 0, 0, 0, 0); /* an operator with a job */
-    EXPECT_BROKEN(1, 3, 2, 0, 0, 0, 0, 0, 0, 0, 1); /* and with a rank */
+    EXPECT_BROKEN(1, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0); /* no role */
+    EXPECT_BROKEN(1, 4, 4, 0, 0, 0, 0, 0, 0, 0, 0); /* nor this */
+    EXPECT_BROKEN(1, 4, 2, 0, 0, 0, 1, 0, 0, 0, 0); /* an operator with a job */
+    EXPECT_BROKEN(1, 4, 2, 0, 0, 0, 0, 0, 0, 0, 1); /* and with a rank */
     EXPECT_BROKEN(3, 0, 0, 0, 1, 0);                /* signal 0 */
     EXPECT_BROKEN(3, 0, 0, 0, 1, 65);               /* and 65 */
     EXPECT_BROKEN(5, 0, 0, 0, 0, 0, 0, 0, 0);       /* there is no event 0 to be told again */
