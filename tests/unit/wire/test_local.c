@@ -24,7 +24,7 @@ static void the_bytes_are_those_of_the_page(void **state)
     (void)state;
     struct mu_local_message hello = {
         .type = MU_LOCAL_HELLO,
-        .hello = {.version = 3, .role = MU_LOCAL_MEMBER, .job = 7, .rank = 0x01020304}};
+        .hello = {.version = 4, .role = MU_LOCAL_MEMBER, .job = 7, .rank = 0x01020304}};
     expect_bytes(&hello, (uint8_t[]){1, 4, 1, 0, 0, 0, 7, 1, 2, 3, 4}, 11);
     struct mu_local_message kill = {.type = MU_LOCAL_KILL, .kill = {.job = 7, .signal = 15}};
     expect_bytes(&kill, (uint8_t[]){3, 0, 0, 0, 7, 15}, 6);
@@ -322,11 +322,11 @@ static void another_version_is_known_by_its_number(void **state)
 {
     (void)state;
     struct mu_local_message message;
-    static const uint8_t longer[] = {MU_LOCAL_HELLO, 4, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86};
+    static const uint8_t longer[] = {MU_LOCAL_HELLO, 5, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86};
     for (size_t count = 2; count <= sizeof longer; count++) {
         assert_null(mu_local_decode(longer, count, &message));
         assert_int_equal(message.type, MU_LOCAL_HELLO);
-        assert_int_equal(message.hello.version, 4);
+        assert_int_equal(message.hello.version, 5);
         assert_int_equal(message.hello.role, 0);
     }
     static const uint8_t older[] = {MU_LOCAL_HELLO, 2, MU_LOCAL_MEMBER, 0, 0, 0, 7, 0, 0, 0, 0};
