@@ -248,6 +248,8 @@ static void on_heard(struct mu_detect *detect, mu_slot subject, uint32_t incarna
         if (watch != NULL)
             watch->contact_ns = stamp_ns;
     }
+    if (clock_ns != 0 && mu_detect_is_broken(detect, MU_DETECT_BROKEN_HEARD))
+        clock_ns = 0;
     if (watch != NULL)
         mu_observe_said(detect, watch, clock_ns != 0 ? clock_ns : watch->said_ns + 1, false,
                         update);
@@ -289,7 +291,7 @@ void mu_ask_on_reply(struct mu_detect *detect, const struct mu_beat *beat,
             mu_part_on_heard(detect, beat, update);
     }
     if (beat->reach == MU_REACH_DEAD && !mu_dead_is_out(&detect->dead, subject))
-        mu_detect_take_out(detect, subject, beat->subject_incarnation, update);
+        mu_detect_take_out(detect, subject, beat->subject_incarnation, false, update);
 }
 
 /* ---- the launcher ---- */

@@ -138,6 +138,13 @@ static void hold(struct mu_detect *detect, struct mu_taken *taken, const struct 
     send_watch(detect, taken, update);
 }
 
+/* A TAKE that has waited in the socket while this node stood still is too old to be followed: its
+ * sender may have given up, and be about to declare the subject. */
+static bool has_waited(const struct mu_detect *detect)
+{
+    return mu_detect_lags(detect) && !mu_detect_is_broken(detect, MU_DETECT_BROKEN_OLD_TAKE);
+}
+
 /* Without room there is no reply, and the asker finds another helper. */
 void mu_help_on_take(struct mu_detect *detect, const struct mu_beat *beat,
                      struct mu_detect_update *update)
@@ -145,7 +152,8 @@ void mu_help_on_take(struct mu_detect *detect, const struct mu_beat *beat,
     mu_slot subject = beat->subject;
     bool sound = mu_detect_times_error(beat->period_ns, beat->timeout_ns) == NULL &&
                  subject != detect->self && subject != beat->from &&
-                 mu_observe_find(detect, subject) == NULL;
+                 (mu_observe_find(detect, subject) == NULL ||
+                  mu_detect_is_broken(detect, MU_DETECT_BROKEN_TAKE_OWN));
     struct mu_taken *taken = find_taken(detect, subject, beat->from);
     if (sound && mu_dead_is_out(&detect->dead, subject)) {
         reply(detect, beat, MU_REACH_DEAD, update);
@@ -157,7 +165,7 @@ void mu_help_on_take(struct mu_detect *detect, const struct mu_beat *beat,
             *taken = (struct mu_taken){
                 .slot = subject, .incarnation = beat->subject_incarnation, .asker = beat->from};
     }
-    if (!sound || taken == NULL || beat->nonce <= taken->asker_nonce)
+    if (!sound || taken == NULL || beat->nonce <= taken->asker_nonce || has_waited(detect))
         mu_detect_drop(detect);
     else
         hold(detect, taken, beat, update);

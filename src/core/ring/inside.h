@@ -33,9 +33,30 @@ struct mu_watcher {
     uint64_t next_beat_ns;
     uint64_t acked_ns; /* newest stamp that came back in this watch; 0: none */
     uint64_t lease_ns; /* it does not declare this node before */
+    uint64_t since_ns; /* when it took over */
+    uint64_t made_way; /* 1: it was silent, and another one counts until it acknowledges again */
 };
 
 #define MU_WATCHER_ENDED UINT32_MAX
+
+/* ---- the lease: lease.c ---- */
+
+struct mu_lease {
+    uint64_t left_ns;  /* what one that is out now has granted */
+    uint64_t ended_ns; /* when it ended last */
+    mu_slot ended_by;  /* on whose watch that was; MU_SLOT_NONE: that one is out */
+    bool held;         /* as said last */
+    bool ended;        /* it was held, and has not come back yet */
+};
+
+/* ---- who is out: out.c ---- */
+
+struct mu_tell {
+    uint64_t next_ns;  /* DEAD goes out again; MU_NEVER: to nobody */
+    uint64_t until_ns; /* to one that learned of nobody new since */
+    uint32_t at;       /* in 'unproven': how far this round has come */
+    uint32_t unused;
+};
 
 /* ---- observing: observe.c ---- */
 
@@ -165,7 +186,11 @@ struct mu_detect {
     uint32_t broken_rules;
     mu_slot nearest;   /* the first live slot back; MU_SLOT_NONE: nobody else is left */
     mu_slot undecided; /* reported as such; MU_SLOT_NONE: nobody */
-    bool started, fenced, lease_held;
+    bool started, fenced;
+    struct mu_lease lease;
+    struct mu_tell tell;
+    struct mu_dead_entry *unproven; /* those of 'dead' that were only silent, or unreachable */
+    uint32_t unproven_count;
     /* NEAREST: the one observed.  MENDED: while it is silent, the first one back that answers. */
     struct mu_watch ring[MU_RING_WATCHES];
     struct mu_watcher watchers[MU_DETECT_WATCHERS];
@@ -230,6 +255,13 @@ static inline uint32_t mu_detect_room(const struct mu_detect_update *update)
     return MU_DETECT_EFFECTS_MAX - update->count;
 }
 
+/* Is a deadline that was asked for not kept yet, and later than timers are? */
+static inline bool mu_detect_lags(const struct mu_detect *detect)
+{
+    return mu_since_ns(detect->now_ns, detect->asked_ns) >
+           (detect->timeout_ns - detect->period_ns) / MU_DETECT_LAG_PART;
+}
+
 static inline void mu_detect_drop(struct mu_detect *detect)
 {
     detect->counts.dropped++;
@@ -247,7 +279,7 @@ struct mu_beat *mu_detect_send(struct mu_detect *detect, enum mu_beat_type type,
 
 /* The slot is out, whoever saw it: everything that hangs on it ends, and the ring mends (N10).
  * False, with a fault reported, when it cannot be kept. */
-bool mu_detect_take_out(struct mu_detect *detect, mu_slot slot, uint32_t incarnation,
+bool mu_detect_take_out(struct mu_detect *detect, mu_slot slot, uint32_t incarnation, bool proven,
                         struct mu_detect_update *update);
 
 /* This incarnation is dead: the last effects of this detector. */
@@ -272,7 +304,47 @@ bool mu_loop_keeps_out(const struct mu_detect *detect, const struct mu_detect_ev
 /* Takes what would be sent out of an update. */
 void mu_loop_hush(struct mu_detect_update *update);
 
+/* ---- out.c: besides the two above ---- */
+
+/* The node says so. */
+void mu_out_on_out(struct mu_detect *detect, mu_slot slot, uint32_t incarnation, bool proven,
+                   struct mu_detect_update *update);
+void mu_out_on_dead(struct mu_detect *detect, const struct mu_beat *beat,
+                    struct mu_detect_update *update);
+
+/* Tells an incarnation that is out that it is. */
+void mu_out_tell(struct mu_detect *detect, mu_slot slot, uint32_t incarnation,
+                 struct mu_detect_update *update);
+void mu_out_on_timeout(struct mu_detect *detect, struct mu_detect_update *update);
+uint64_t mu_out_deadline_ns(const struct mu_detect *detect);
+
+/* ---- lease.c ---- */
+
+uint64_t mu_lease_length_ns(uint64_t period_ns, uint64_t timeout_ns);
+
+/* Before and after each event: has it run out, or come back? */
+void mu_lease_settle(struct mu_detect *detect);
+
+/* An observer is out, and the lease ran until then before that: nobody declares in its place before
+ * that is over. */
+void mu_lease_on_out(struct mu_detect *detect, uint64_t lease_ns);
+
+/* Says LEASE when it was won or lost. */
+void mu_lease_note(struct mu_detect *detect, struct mu_detect_update *update);
+uint64_t mu_lease_deadline_ns(const struct mu_detect *detect);
+
 /* ---- watch.c ---- */
+
+static inline bool mu_watcher_is_over(const struct mu_watcher *watcher)
+{
+    return watcher->unanswered == MU_WATCHER_ENDED;
+}
+
+/* How far onward an observer stands.  The first live one is the one that may declare this node. */
+static inline uint32_t mu_watcher_onward(const struct mu_detect *detect, mu_slot place)
+{
+    return place >= detect->self ? place - detect->self : place + detect->size - detect->self;
+}
 
 void mu_watched_init(struct mu_detect *detect);
 
@@ -286,9 +358,6 @@ void mu_watched_on_release(struct mu_detect *detect, const struct mu_beat *beat)
 void mu_watched_on_out(struct mu_detect *detect, mu_slot slot);
 void mu_watched_on_timeout(struct mu_detect *detect, struct mu_detect_update *update);
 uint64_t mu_watched_deadline_ns(const struct mu_detect *detect);
-
-/* Says LEASE when it was won or lost. */
-void mu_watched_note_lease(struct mu_detect *detect, struct mu_detect_update *update);
 
 /* ---- observe.c ---- */
 

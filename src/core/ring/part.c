@@ -27,8 +27,9 @@ static void take(struct mu_detect *detect, struct mu_detect_update *update)
     beat->subject_incarnation = watch->incarnation;
     /* It holds for two slacks, and lets the helper grant a lease that runs for a slack less than a
      * timeout.  Three slacks are for its way.  One before it may have named longer times. */
-    part->over_ns =
-        mu_max_ns(part->over_ns, detect->now_ns + 2 * beat->timeout_ns - beat->period_ns);
+    bool is_short = mu_detect_is_broken(detect, MU_DETECT_BROKEN_OVER);
+    uint64_t more_ns = is_short ? 0 : beat->timeout_ns - beat->period_ns;
+    part->over_ns = mu_max_ns(part->over_ns, detect->now_ns + beat->timeout_ns + more_ns);
 }
 
 static bool has_taker(const struct mu_detect *detect)

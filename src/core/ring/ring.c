@@ -69,6 +69,8 @@ static void reset(struct mu_detect *detect, const struct mu_detect_config *confi
     detect->asked_ns = MU_NEVER;
     detect->nearest = MU_SLOT_NONE;
     detect->undecided = MU_SLOT_NONE;
+    detect->lease.ended_by = MU_SLOT_NONE;
+    detect->tell.next_ns = MU_NEVER;
     mu_watched_init(detect);
     mu_observe_init(detect);
     mu_ask_init(detect);
@@ -82,6 +84,9 @@ static struct mu_detect *lay_out(struct mu_arena *arena, const struct mu_detect_
     struct mu_dead unused; /* a measuring arena hands out no memory to write to */
     struct mu_detect *detect = mu_arena_array_line(arena, 1, sizeof *detect);
     mu_dead_init(detect == NULL ? &unused : &detect->dead, arena, config->size, config->dead);
+    struct mu_dead_entry *unproven = mu_arena_array(arena, config->dead, sizeof *unproven);
+    if (detect != NULL)
+        detect->unproven = unproven;
     return detect;
 }
 
@@ -128,77 +133,7 @@ struct mu_beat *mu_detect_send(struct mu_detect *detect, enum mu_beat_type type,
     return beat;
 }
 
-/* ---- out, and fenced ---- */
-
-/* A death whose incarnation nobody here knew is kept as 0, until the node says which it was. */
-bool mu_detect_is_out(const struct mu_detect *detect, mu_slot slot, uint32_t incarnation)
-{
-    if (!mu_dead_is_out(&detect->dead, slot))
-        return false;
-    return mu_dead_has(&detect->dead, slot, incarnation) || !mu_dead_has(&detect->dead, slot, 1);
-}
-
-void mu_detect_fence(struct mu_detect *detect, mu_slot by, struct mu_detect_update *update)
-{
-    detect->fenced = true;
-    if (detect->lease_held)
-        mu_detect_add(update, MU_DETECT_LEASE)->held = false;
-    detect->lease_held = false;
-    mu_detect_add(update, MU_DETECT_FENCED)->by = by;
-}
-
-bool mu_detect_take_out(struct mu_detect *detect, mu_slot slot, uint32_t incarnation,
-                        struct mu_detect_update *update)
-{
-    bool was_out = mu_dead_is_out(&detect->dead, slot);
-    mu_watched_on_out(detect, slot);
-    mu_help_on_out(detect, slot);
-    if (!mu_dead_fits(&detect->dead, slot)) {
-        mu_detect_add(update, MU_DETECT_FAULT)->fault = MU_FAULT_DEAD_FULL;
-        return false;
-    }
-    mu_dead_add(&detect->dead, slot, incarnation);
-    if (!was_out) {
-        mu_observe_settle(detect, update);
-        mu_ask_on_next(detect, update);
-    }
-    return true;
-}
-
-static void on_out(struct mu_detect *detect, mu_slot slot, uint32_t incarnation,
-                   struct mu_detect_update *update)
-{
-    if (slot >= detect->size)
-        mu_detect_drop(detect);
-    else if (slot != detect->self)
-        mu_detect_take_out(detect, slot, incarnation, update);
-    else if (incarnation == 0 || incarnation >= detect->incarnation)
-        mu_detect_fence(detect, detect->self, update);
-}
-
 /* ---- datagrams ---- */
-
-static void on_dead(struct mu_detect *detect, const struct mu_beat *beat,
-                    struct mu_detect_update *update)
-{
-    bool is_me = beat->subject_incarnation >= detect->incarnation ||
-                 mu_detect_is_broken(detect, MU_DETECT_BROKEN_FENCE_ORIGIN);
-    if (beat->subject == detect->self && is_me)
-        mu_detect_fence(detect, beat->from, update);
-    else
-        mu_detect_drop(detect);
-}
-
-/* N11: an incarnation that is out is told, and not heard. */
-static void tell_dead(struct mu_detect *detect, const struct mu_beat *beat,
-                      struct mu_detect_update *update)
-{
-    struct mu_beat *dead =
-        mu_detect_send(detect, MU_BEAT_DEAD, beat->from, beat->from_incarnation, update);
-    dead->subject = beat->from;
-    dead->subject_incarnation = beat->from_incarnation;
-    mu_detect_drop(detect);
-}
 
 static bool is_sound(const struct mu_detect *detect, const struct mu_beat *beat)
 {
@@ -246,7 +181,7 @@ static void take_in(struct mu_detect *detect, const struct mu_beat *beat,
         mu_help_on_take(detect, beat, update);
         return;
     case MU_BEAT_DEAD:
-        on_dead(detect, beat, update);
+        mu_out_on_dead(detect, beat, update);
         return;
     }
     abort();
@@ -265,9 +200,10 @@ static void on_recv(struct mu_detect *detect, const struct mu_beat *beat,
         mu_detect_drop(detect);
     else if (beat->type == MU_BEAT_DEAD || !mu_dead_is_out(&detect->dead, beat->from))
         take_in(detect, beat, update);
-    else if (mu_detect_is_out(detect, beat->from, beat->from_incarnation))
-        tell_dead(detect, beat, update);
-    else
+    else if (mu_detect_is_out(detect, beat->from, beat->from_incarnation)) {
+        mu_out_tell(detect, beat->from, beat->from_incarnation, update);
+        mu_detect_drop(detect);
+    } else
         mu_detect_drop(detect); /* a later tenant of a slot that is out: for views to admit */
 }
 
@@ -279,7 +215,7 @@ static void measure_lag(struct mu_detect *detect)
 {
     uint64_t lag_ns = mu_since_ns(detect->now_ns, detect->asked_ns);
     detect->counts.lag_ns_max = mu_max_ns(detect->counts.lag_ns_max, lag_ns);
-    if (lag_ns <= (detect->timeout_ns - detect->period_ns) / MU_DETECT_LAG_PART)
+    if (!mu_detect_lags(detect))
         return;
     uint64_t from_ns = mu_max_ns(detect->asked_ns, detect->credited_ns);
     detect->credited_ns = detect->now_ns;
@@ -293,7 +229,8 @@ static void measure_lag(struct mu_detect *detect)
 static uint64_t deadline_ns(const struct mu_detect *detect)
 {
     uint64_t at_ns = mu_min_ns(mu_watched_deadline_ns(detect), mu_observe_deadline_ns(detect));
-    return mu_min_ns(at_ns, mu_min_ns(mu_help_deadline_ns(detect), mu_loop_deadline_ns(detect)));
+    at_ns = mu_min_ns(at_ns, mu_min_ns(mu_out_deadline_ns(detect), mu_loop_deadline_ns(detect)));
+    return mu_min_ns(at_ns, mu_help_deadline_ns(detect));
 }
 
 static void on_timeout(struct mu_detect *detect, struct mu_detect_update *update)
@@ -303,8 +240,10 @@ static void on_timeout(struct mu_detect *detect, struct mu_detect_update *update
         return;
     mu_watched_on_timeout(detect, update); /* first: others wait for these */
     mu_observe_on_timeout(detect, update);
-    if (!detect->fenced)
-        mu_help_on_timeout(detect, update);
+    if (detect->fenced)
+        return;
+    mu_help_on_timeout(detect, update);
+    mu_out_on_timeout(detect, update);
 }
 
 static void on_start(struct mu_detect *detect, struct mu_detect_update *update)
@@ -349,7 +288,7 @@ static void dispatch(struct mu_detect *detect, const struct mu_detect_event *eve
         on_recv(detect, event->beat, update);
         return;
     case MU_DETECT_OUT:
-        on_out(detect, event->out.slot, event->out.incarnation, update);
+        mu_out_on_out(detect, event->out.slot, event->out.incarnation, event->out.proven, update);
         return;
     case MU_DETECT_SET:
         on_set(detect, event->set.period_ns, event->set.timeout_ns, update);
@@ -383,10 +322,12 @@ void mu_detect_step(struct mu_detect *detect, const struct mu_detect_event *even
         return;
     if (detect->now_ns > detect->asked_ns)
         measure_lag(detect);
+    mu_lease_settle(detect); /* it may have run out since the last step */
     dispatch(detect, event, update);
     if (detect->fenced)
         return;
-    mu_watched_note_lease(detect, update);
+    mu_lease_settle(detect);
+    mu_lease_note(detect, update);
     if (mu_loop_is_silent(detect)) {
         mu_loop_hush(update);
         return; /* the deadline that was asked for is still owed: from there on it is lag */

@@ -31,7 +31,15 @@ enum mu_detect_broken {
     MU_DETECT_BROKEN_DOUBT = 1u << 6,        /* an observer that nobody answers accuses */
     MU_DETECT_BROKEN_OLD_WATCH = 1u << 7,    /* an older watch replaces a newer one */
     MU_DETECT_BROKEN_STAMP = 1u << 8,        /* a repeated beat counts as a new one */
-    MU_DETECT_BROKEN_LOOP = 1u << 16,        /* the main loop may stand still for ever */
+    MU_DETECT_BROKEN_LEASE_BACK = 1u << 9,   /* an ended lease comes back from anybody, at once */
+    MU_DETECT_BROKEN_NO_LEASE = 1u << 10,    /* who has no lease declares */
+    MU_DETECT_BROKEN_ALONE = 1u << 11,       /* who is alone has a lease, whatever led there */
+    MU_DETECT_BROKEN_TELLING = 1u << 12,     /* DEAD is only an answer */
+    MU_DETECT_BROKEN_OVER = 1u << 13,        /* a taken node is declared a timeout after the TAKE */
+    MU_DETECT_BROKEN_TAKE_OWN = 1u << 14,    /* an observer takes whom it observes itself */
+    MU_DETECT_BROKEN_HEARD = 1u << 15,       /* HEARD with an old clock is a sign of life */
+    MU_DETECT_BROKEN_OLD_TAKE = 1u << 16,    /* a TAKE is followed, however old it may be */
+    MU_DETECT_BROKEN_LOOP = 1u << 17,        /* the main loop may stand still for ever */
 };
 
 struct mu_detect_config {
@@ -104,6 +112,7 @@ struct mu_detect_event {
         struct {
             mu_slot slot;
             uint32_t incarnation;
+            bool proven; /* it is known to have ended; else it was only silent, or unreachable */
         } out;
         struct {
             uint64_t period_ns;
@@ -249,7 +258,7 @@ bool mu_detect_lease_held(const struct mu_detect *detect);
 
 /* On the detector's clock: the lease runs out then, unless a step says otherwise before.  Whoever
  * acts under the lease on another thread compares this with the clock, because after a stall no
- * LEASE effect has come yet.  0: not held; MU_NEVER: nobody else is left. */
+ * LEASE effect has come yet.  0: not held; MU_NEVER: all others are out, with proof. */
 uint64_t mu_detect_lease_until_ns(const struct mu_detect *detect);
 
 /* What the next step depends on, and nothing else. */

@@ -22,8 +22,8 @@ struct mu_detect_evidence mu_verdict_evidence(const struct mu_detect *detect, mu
         evidence.period_ns = watch->period_ns;
         evidence.timeout_ns = watch->timeout_ns;
         evidence.silent_ns = mu_since_ns(detect->now_ns, watch->heard_ns);
-        evidence.suspect_ns =
-            mu_since_ns(detect->now_ns, watch->contact_ns + mu_watch_late_after_ns(watch));
+        uint64_t last_ns = mu_min_ns(watch->contact_ns, watch->heard_ns);
+        evidence.suspect_ns = mu_since_ns(detect->now_ns, last_ns + mu_watch_late_after_ns(watch));
         evidence.lag_ns = watch->lag_ns;
         evidence.probes = watch->probes;
     } else {
@@ -103,7 +103,16 @@ bool mu_verdict_declare(struct mu_detect *detect, mu_slot subject, enum mu_detec
         return false;
     }
     mu_detect_add(update, MU_DETECT_VERDICT)->evidence = evidence;
-    return mu_detect_take_out(detect, subject, evidence.incarnation, update);
+    return mu_detect_take_out(detect, subject, evidence.incarnation, false, update);
+}
+
+/* Who has no lease may be the one that is cut off, and may have been declared.  Only the launcher
+ * knows better, where nobody else is left. */
+static bool may_declare(const struct mu_detect *detect)
+{
+    return mu_detect_lease_until_ns(detect) > detect->now_ns ||
+           (detect->ask.vouched && detect->ask.vouched_by == MU_SLOT_NONE) ||
+           mu_detect_is_broken(detect, MU_DETECT_BROKEN_NO_LEASE);
 }
 
 void mu_verdict_on_timeout(struct mu_detect *detect, struct mu_detect_update *update)
@@ -121,7 +130,8 @@ void mu_verdict_on_timeout(struct mu_detect *detect, struct mu_detect_update *up
                 mu_since_ns(detect->now_ns, detect->ask.vouch_ns) > mu_ask_timeout_ns(detect);
             return;
         }
-        if (!mu_verdict_declare(detect, detect->nearest, MU_DETECT_SILENT, update))
+        if (!may_declare(detect) ||
+            !mu_verdict_declare(detect, detect->nearest, MU_DETECT_SILENT, update))
             return;
     }
 }
@@ -132,7 +142,7 @@ uint64_t mu_verdict_deadline_ns(const struct mu_detect *detect)
     uint64_t at_ns = detect->nearest == MU_SLOT_NONE ? MU_NEVER : due_ns(detect, &since_ns);
     /* Whoever is in doubt waits for an answer, and asks again with each round. */
     return detect->ask.full || at_ns == MU_NEVER || !mu_ask_is_vouched(detect, since_ns) ||
-                   !mu_ask_knows_of(detect, detect->nearest)
+                   !mu_ask_knows_of(detect, detect->nearest) || !may_declare(detect)
                ? MU_NEVER
                : at_ns;
 }

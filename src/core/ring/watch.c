@@ -1,4 +1,4 @@
-/* Being observed: whom this node beats to, and its lease (N1, N2, N3). */
+/* Being observed: whom this node beats to (N1, N2). */
 #include "core/ring/inside.h"
 
 #include <assert.h>
@@ -10,21 +10,10 @@ void mu_watched_init(struct mu_detect *detect)
             (struct mu_watcher){.slot = MU_SLOT_NONE, .unanswered = MU_WATCHER_ENDED};
 }
 
-static bool is_over(const struct mu_watcher *watcher)
-{
-    return watcher->unanswered == MU_WATCHER_ENDED;
-}
-
 static void end(struct mu_watcher *watcher)
 {
     watcher->unanswered = MU_WATCHER_ENDED;
     watcher->lease_ns = 0;
-}
-
-/* How far onward an observer stands.  The first live one is the one that may declare this node. */
-static uint32_t onward(const struct mu_detect *detect, mu_slot place)
-{
-    return place >= detect->self ? place - detect->self : place + detect->size - detect->self;
 }
 
 static struct mu_watcher *find(struct mu_detect *detect, mu_slot slot)
@@ -35,93 +24,15 @@ static struct mu_watcher *find(struct mu_detect *detect, mu_slot slot)
     return NULL;
 }
 
-/* ---- the lease ---- */
-
-/* An observer and a helper in its place: what one of them acknowledges counts for both. */
-static uint64_t lease_at_ns(const struct mu_detect *detect, mu_slot place)
-{
-    uint64_t lease_ns = 0;
-    for (int i = 0; i < MU_DETECT_WATCHERS; i++)
-        if (!is_over(&detect->watchers[i]) && detect->watchers[i].place == place)
-            lease_ns = mu_max_ns(lease_ns, detect->watchers[i].lease_ns);
-    return lease_ns;
-}
-
-static const struct mu_watcher *first_onward(const struct mu_detect *detect)
-{
-    const struct mu_watcher *first = NULL;
-    for (int i = 0; i < MU_DETECT_WATCHERS; i++) {
-        const struct mu_watcher *watcher = &detect->watchers[i];
-        if (!is_over(watcher) &&
-            (first == NULL || onward(detect, watcher->place) < onward(detect, first->place)))
-            first = watcher;
-    }
-    return first;
-}
-
-/* Of several observers each may turn out to be the one that declares this node, because those
- * between are out: the least of their leases counts.  One that stands farther onward and has
- * acknowledged nothing yet has just asked, and waits for a timeout from there. */
-static uint64_t least_lease_ns(const struct mu_detect *detect)
-{
-    const struct mu_watcher *first = first_onward(detect);
-    uint64_t lease_ns = first == NULL ? 0 : lease_at_ns(detect, first->place);
-    for (int i = 0; i < MU_DETECT_WATCHERS; i++) {
-        const struct mu_watcher *watcher = &detect->watchers[i];
-        if (!is_over(watcher) && watcher->acked_ns != 0)
-            lease_ns = mu_min_ns(lease_ns, lease_at_ns(detect, watcher->place));
-    }
-    return lease_ns;
-}
-
-uint64_t mu_detect_lease_until_ns(const struct mu_detect *detect)
-{
-    if (detect->fenced || !detect->started)
-        return 0;
-    if (detect->nearest == MU_SLOT_NONE)
-        return MU_NEVER; /* nobody is left to declare this node */
-    if (detect->lease_held && mu_detect_is_broken(detect, MU_DETECT_BROKEN_LEASE))
-        return MU_NEVER;
-    return mu_loop_lease_ns(detect, least_lease_ns(detect));
-}
-
-bool mu_detect_lease_held(const struct mu_detect *detect)
-{
-    return detect->lease_held;
-}
-
-void mu_watched_note_lease(struct mu_detect *detect, struct mu_detect_update *update)
-{
-    bool held = mu_detect_lease_until_ns(detect) > detect->now_ns;
-    if (held == detect->lease_held)
-        return;
-    detect->lease_held = held;
-    mu_detect_add(update, MU_DETECT_LEASE)->held = held;
-}
-
-/* A beat with this stamp is heard after it, so its observer has not waited for a timeout before
- * this is over.  Nor has one that only probes, and begins when its observer has missed a beat. */
-static uint64_t lease_length_ns(uint64_t period_ns, uint64_t timeout_ns)
-{
-    uint64_t slack_ns = mu_detect_slack_ns(period_ns, timeout_ns);
-    uint64_t tolerance_ns = mu_detect_tolerance_ns(period_ns, timeout_ns);
-    return mu_min_ns(timeout_ns - slack_ns, timeout_ns - period_ns + tolerance_ns);
-}
-
-static uint64_t lease_of(const struct mu_watcher *watcher, uint64_t stamp_ns)
-{
-    return stamp_ns + lease_length_ns(watcher->period_ns, watcher->timeout_ns);
-}
-
 mu_slot mu_detect_observer(const struct mu_detect *detect)
 {
     const struct mu_watcher *best = NULL;
     for (int i = 0; i < MU_DETECT_WATCHERS; i++) {
         const struct mu_watcher *watcher = &detect->watchers[i];
-        if (is_over(watcher) || watcher->acked_ns == 0)
+        if (mu_watcher_is_over(watcher) || watcher->acked_ns == 0)
             continue;
-        uint32_t here = onward(detect, watcher->place);
-        uint32_t there = best == NULL ? UINT32_MAX : onward(detect, best->place);
+        uint32_t here = mu_watcher_onward(detect, watcher->place);
+        uint32_t there = best == NULL ? UINT32_MAX : mu_watcher_onward(detect, best->place);
         if (here < there || (here == there && watcher->acked_ns > best->acked_ns))
             best = watcher;
     }
@@ -151,7 +62,7 @@ void mu_watched_on_timeout(struct mu_detect *detect, struct mu_detect_update *up
 {
     for (int i = 0; i < MU_DETECT_WATCHERS; i++) {
         struct mu_watcher *watcher = &detect->watchers[i];
-        if (is_over(watcher) || watcher->next_beat_ns > detect->now_ns)
+        if (mu_watcher_is_over(watcher) || watcher->next_beat_ns > detect->now_ns)
             continue;
         if (watcher->unanswered * watcher->period_ns >= MU_DETECT_PATIENCE * watcher->timeout_ns) {
             end(watcher);
@@ -166,9 +77,9 @@ void mu_watched_on_timeout(struct mu_detect *detect, struct mu_detect_update *up
 
 uint64_t mu_watched_deadline_ns(const struct mu_detect *detect)
 {
-    uint64_t at_ns = detect->lease_held ? mu_detect_lease_until_ns(detect) : MU_NEVER;
+    uint64_t at_ns = mu_lease_deadline_ns(detect);
     for (int i = 0; i < MU_DETECT_WATCHERS; i++)
-        if (!is_over(&detect->watchers[i]))
+        if (!mu_watcher_is_over(&detect->watchers[i]))
             at_ns = mu_min_ns(at_ns, detect->watchers[i].next_beat_ns);
     return at_ns;
 }
@@ -184,12 +95,14 @@ static struct mu_watcher *make_room(struct mu_detect *detect, mu_slot place)
             return &detect->watchers[i];
     for (int i = 0; i < MU_DETECT_WATCHERS; i++) {
         struct mu_watcher *watcher = &detect->watchers[i];
-        if (is_over(watcher))
+        if (mu_watcher_is_over(watcher))
             return watcher;
-        if (farthest == NULL || onward(detect, watcher->place) > onward(detect, farthest->place))
+        if (farthest == NULL ||
+            mu_watcher_onward(detect, watcher->place) > mu_watcher_onward(detect, farthest->place))
             farthest = watcher;
     }
-    return onward(detect, place) < onward(detect, farthest->place) ? farthest : NULL;
+    return mu_watcher_onward(detect, place) < mu_watcher_onward(detect, farthest->place) ? farthest
+                                                                                         : NULL;
 }
 
 static bool is_newer(const struct mu_detect *detect, const struct mu_watcher *watcher,
@@ -206,13 +119,14 @@ static void take_on(struct mu_detect *detect, struct mu_watcher *watcher,
                     const struct mu_beat *beat, struct mu_detect_update *update)
 {
     bool goes_on = watcher->slot == beat->from && watcher->incarnation == beat->from_incarnation &&
-                   !is_over(watcher);
+                   !mu_watcher_is_over(watcher);
+    bool took_over = !goes_on || watcher->lease_ns <= detect->now_ns;
     uint64_t slack_ns = mu_detect_slack_ns(beat->period_ns, beat->timeout_ns);
     /* A new observer bridges the round trip to its first acknowledgement; one that changes its
      * timeout counts from the beat that goes out now, when that is less. */
     uint64_t lease_ns =
         goes_on ? mu_min_ns(watcher->lease_ns,
-                            detect->now_ns + lease_length_ns(beat->period_ns, beat->timeout_ns))
+                            detect->now_ns + mu_lease_length_ns(beat->period_ns, beat->timeout_ns))
                 : mu_min_ns(mu_detect_lease_until_ns(detect), detect->now_ns + slack_ns);
     *watcher = (struct mu_watcher){
         .slot = beat->from,
@@ -224,6 +138,7 @@ static void take_on(struct mu_detect *detect, struct mu_watcher *watcher,
         .next_beat_ns = detect->now_ns + beat->period_ns,
         .acked_ns = goes_on ? watcher->acked_ns : 0,
         .lease_ns = lease_ns,
+        .since_ns = took_over ? detect->now_ns : watcher->since_ns,
     };
     beat_to(detect, watcher, update);
 }
@@ -233,7 +148,7 @@ static void take_on(struct mu_detect *detect, struct mu_watcher *watcher,
 static bool is_waiting(const struct mu_watcher *watcher, const struct mu_beat *beat)
 {
     return watcher->nonce == beat->nonce && watcher->incarnation == beat->from_incarnation &&
-           !is_over(watcher) && watcher->unanswered > 0;
+           !mu_watcher_is_over(watcher) && watcher->unanswered > 0;
 }
 
 void mu_watched_on_watch(struct mu_detect *detect, const struct mu_beat *beat,
@@ -260,7 +175,7 @@ void mu_watched_on_watch(struct mu_detect *detect, const struct mu_beat *beat,
 void mu_watched_on_ack(struct mu_detect *detect, const struct mu_beat *beat)
 {
     struct mu_watcher *watcher = find(detect, beat->from);
-    if (watcher == NULL || is_over(watcher) || watcher->nonce != beat->nonce ||
+    if (watcher == NULL || mu_watcher_is_over(watcher) || watcher->nonce != beat->nonce ||
         watcher->incarnation != beat->from_incarnation || beat->stamp_ns <= watcher->acked_ns ||
         beat->stamp_ns > detect->stamp_ns) {
         mu_detect_drop(detect);
@@ -268,13 +183,15 @@ void mu_watched_on_ack(struct mu_detect *detect, const struct mu_beat *beat)
     }
     watcher->acked_ns = beat->stamp_ns;
     watcher->unanswered = 0;
-    watcher->lease_ns = lease_of(watcher, beat->stamp_ns);
+    watcher->made_way = 0;
+    watcher->lease_ns =
+        beat->stamp_ns + mu_lease_length_ns(watcher->period_ns, watcher->timeout_ns);
 }
 
 void mu_watched_on_release(struct mu_detect *detect, const struct mu_beat *beat)
 {
     struct mu_watcher *watcher = find(detect, beat->from);
-    if (watcher == NULL || is_over(watcher) || watcher->nonce != beat->nonce ||
+    if (watcher == NULL || mu_watcher_is_over(watcher) || watcher->nonce != beat->nonce ||
         watcher->incarnation != beat->from_incarnation)
         mu_detect_drop(detect);
     else
@@ -283,9 +200,12 @@ void mu_watched_on_release(struct mu_detect *detect, const struct mu_beat *beat)
 
 void mu_watched_on_out(struct mu_detect *detect, mu_slot slot)
 {
+    uint64_t lease_ns = mu_detect_lease_until_ns(detect);
     for (int i = 0; i < MU_DETECT_WATCHERS; i++) {
         struct mu_watcher *watcher = &detect->watchers[i];
-        if (watcher->slot == slot || (!is_over(watcher) && watcher->place == slot))
-            end(watcher);
+        if (mu_watcher_is_over(watcher) || (watcher->slot != slot && watcher->place != slot))
+            continue;
+        end(watcher);
+        mu_lease_on_out(detect, lease_ns);
     }
 }

@@ -76,14 +76,12 @@ static void draw_config(struct ring_draw *draw, uint32_t nodes, uint32_t broken_
     config->timeout_ns = draw_timeout_ns(draw, config->period_ns);
     draw->other_period_ns = config->period_ns;
     draw->other_timeout_ns = config->timeout_ns;
-    if (draw->kind != RING_CUT_PAIR && chance(draw, 25)) {
+    if (draw->kind != RING_CUT_PAIR && chance(draw, 40)) {
         draw->other_period_ns = config->period_ns * between(draw, 4, 12) / 4;
         draw->other_timeout_ns = draw_timeout_ns(draw, draw->other_period_ns);
     }
     config->dead = nodes;
     config->broken_rules = broken_rules;
-    if (draw->kind == RING_WITHIN_BOUNDS || draw->kind == RING_FEW_LOSSES)
-        chance(draw, 50); /* seeds stay what they were */
 }
 
 static void draw_schedule(struct ring_draw *draw)
@@ -160,7 +158,9 @@ static void draw_failure(struct ring_draw *draw, mu_slot node, uint64_t at_ns)
 {
     uint64_t timeout_ns = draw->plan.config.timeout_ns;
     if (chance(draw, 60)) {
-        add_at(draw, RING_FAULT_CRASH, node, at_ns)->known = chance(draw, 15);
+        struct ring_fault *crash = add_at(draw, RING_FAULT_CRASH, node, at_ns);
+        crash->known = chance(draw, 25);
+        crash->for_ns = crash->known && chance(draw, 40) ? between(draw, 0, 3 * timeout_ns) : 0;
         return;
     }
     struct ring_fault *stop = add_at(draw, RING_FAULT_STOP, node, at_ns);
@@ -283,6 +283,83 @@ static void draw_storm(struct ring_draw *draw)
         draw_cut_nodes(draw);
 }
 
+/* Two sides, once or twice; somebody fails meanwhile. */
+static void draw_sides(struct ring_draw *draw)
+{
+    uint64_t timeout_ns = draw->plan.config.timeout_ns;
+    for (uint64_t i = between(draw, 1, 2); i > 0; i--) {
+        struct ring_fault *cut = add(draw, RING_FAULT_CUT, 0);
+        cut->side = 1 + sim_random_below(&draw->random, UINT32_MAX);
+        cut->ways =
+            chance(draw, 70) ? RING_BOTH_WAYS : (uint32_t)between(draw, RING_OUTWARD, RING_INWARD);
+        cut->for_ns = between(draw, timeout_ns / 2, 6 * timeout_ns);
+        if (chance(draw, 60))
+            add_at(draw, RING_FAULT_CRASH, draw_slot(draw),
+                   cut->at_ns + between(draw, 0, cut->for_ns + timeout_ns));
+    }
+}
+
+/* A node stands still for about as long as it takes to be declared; its observer dies about then,
+ * and the word of it may be on its way. */
+static void draw_last_words(struct ring_draw *draw)
+{
+    const struct mu_detect_config *config = &draw->plan.config;
+    for (uint64_t i = between(draw, 1, 2); i > 0; i--) {
+        mu_slot node = draw_slot(draw), observer = (node + 1) % config->size;
+        struct ring_fault *stop = add(draw, RING_FAULT_STOP, node);
+        stop->for_ns = between(draw, config->timeout_ns - config->period_ns / 2,
+                               config->timeout_ns + config->period_ns);
+        add_at(draw, RING_FAULT_CRASH, observer,
+               stop->at_ns + between(draw, config->timeout_ns - config->period_ns,
+                                     config->timeout_ns + config->period_ns));
+    }
+}
+
+/* Two neighbours are cut off from each other for long.  Those that reach the one of them lose the
+ * other one after the other, or stand still. */
+static void draw_taken(struct ring_draw *draw)
+{
+    const struct mu_detect_config *config = &draw->plan.config;
+    mu_slot node = draw_slot(draw), observer = (node + 1) % config->size;
+    struct ring_fault *first = draw_cut(draw, node, observer);
+    uint64_t timeout_ns = config->timeout_ns, at_ns = first->at_ns;
+    first->ways = RING_BOTH_WAYS;
+    first->for_ns = between(draw, 4 * timeout_ns, 14 * timeout_ns);
+    for (uint64_t i = between(draw, 1, 4); i > 0; i--) {
+        struct ring_fault *cut =
+            draw_cut(draw, draw_slot(draw), chance(draw, 60) ? node : observer);
+        cut->at_ns = (at_ns + between(draw, 0, 6 * timeout_ns)) / 1000 * 1000 + 250;
+    }
+    for (uint64_t i = between(draw, 0, 2); i > 0; i--)
+        add_at(draw, RING_FAULT_STOP, draw_slot(draw), at_ns + between(draw, 0, 4 * timeout_ns))
+            ->for_ns = between(draw, timeout_ns / 2, 2 * timeout_ns);
+}
+
+/* Connections break while both live, and now and then because one of them has died. */
+static void draw_broken(struct ring_draw *draw)
+{
+    uint32_t size = draw->plan.config.size;
+    for (uint64_t i = between(draw, 0, 6); i > 0; i--) {
+        struct ring_fault *broke = add(draw, RING_FAULT_BROKE, draw_slot(draw));
+        broke->peer = broke->node == 0 ? size - 1 : broke->node - 1;
+        if (chance(draw, 30))
+            add_at(draw, RING_FAULT_CRASH, broke->peer,
+                   broke->at_ns + between(draw, 0, draw->plan.config.period_ns));
+    }
+}
+
+static void draw_launcher(struct ring_draw *draw)
+{
+    struct ring_launcher *launcher = &draw->plan.launcher;
+    launcher->there = chance(draw, 60);
+    launcher->reaches_percent = chance(draw, 60) ? 100 : 60;
+    if (!chance(draw, 30))
+        return;
+    launcher->still_from_ns = between(draw, draw->from_ns, draw->until_ns);
+    launcher->still_until_ns =
+        launcher->still_from_ns + between(draw, 0, 4 * draw->plan.config.timeout_ns);
+}
+
 static void draw_faults(struct ring_draw *draw)
 {
     draw_set(draw);
@@ -297,6 +374,15 @@ static void draw_faults(struct ring_draw *draw)
     case RING_STORM:
         draw_storm(draw);
         break;
+    case RING_SIDES:
+        draw_sides(draw);
+        break;
+    case RING_LAST_WORDS:
+        draw_last_words(draw);
+        break;
+    case RING_TAKEN:
+        draw_taken(draw);
+        break;
     case RING_WITHIN_BOUNDS:
     case RING_FEW_LOSSES:
     case RING_KINDS:
@@ -304,10 +390,12 @@ static void draw_faults(struct ring_draw *draw)
     }
     if (chance(draw, 10))
         draw_take_over(draw);
-    if (chance(draw, 80))
+    if (chance(draw, draw->kind < RING_SIDES ? 80 : 30))
         draw_failures(draw);
     if (chance(draw, 50))
         draw_stalls(draw);
+    if (chance(draw, 30))
+        draw_broken(draw);
 }
 
 /* When the last trouble is over, everything has time to settle. */
@@ -347,6 +435,7 @@ void ring_draw(struct ring_draw *draw, uint64_t seed, uint32_t nodes, uint32_t b
     draw_net(draw);
     plan->clock_ns_max = chance(draw, 50) ? 0 : 3600ull * 1000 * MS;
     plan->inbox_max = chance(draw, 80) ? 100000 : (uint32_t)between(draw, 4, 64);
+    draw_launcher(draw);
     draw_faults(draw);
     draw_loops_apart(draw);
     draw_end(draw);

@@ -13,6 +13,9 @@ enum ring_kind {
     RING_CUT_PAIR,      /* two nodes cannot reach each other, and nothing else */
     RING_CUT_NODES,     /* some nodes are cut off from all others, in one way or both */
     RING_STORM,         /* everything at once */
+    RING_SIDES,         /* two sides do not hear each other, in one way or both, and then they do */
+    RING_LAST_WORDS,    /* an observer declares one that stands still, and dies */
+    RING_TAKEN,         /* two cannot reach each other, and those who help have troubles, too */
     RING_KINDS,
 };
 

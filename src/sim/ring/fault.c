@@ -101,11 +101,15 @@ static void crash(struct ring_world *world, const struct ring_fault *fault)
     ring_net_haunt(world, node);
     if (world->plan->nodes != NULL)
         sim_world_crash(world->plan->nodes, node, false);
-    /* A refused reconnect: known without a detector, and to everybody. */
-    if (fault->known) {
-        ring_law_on_declared(world, node);
-        ring_tell_everybody(world, node, node, ring_world_incarnation(world, node));
-    }
+    /* Its witness tells: known without a detector, and to everybody; perhaps late. */
+    if (fault->known)
+        ring_world_push(world, world->queue->now_ns + fault->for_ns, RING_PROVEN, node, 0, 0);
+}
+
+void ring_fault_on_proven(struct ring_world *world, mu_slot node)
+{
+    ring_law_on_declared(world, node);
+    ring_tell_everybody(world, node, node, true);
 }
 
 /* A node that nobody can hear has failed, to the others. */
@@ -115,7 +119,7 @@ static void cut(struct ring_world *world, const struct ring_fault *fault, uint32
         ring_trace_cut(world->plan->trace, world->queue->now_ns, fault->node, fault->peer,
                        fault->ways, fault->for_ns);
     ring_net_cut(world, fault);
-    if (fault->peer != MU_SLOT_NONE || (fault->ways & RING_OUTWARD) == 0)
+    if (fault->peer != MU_SLOT_NONE || fault->side != 0 || (fault->ways & RING_OUTWARD) == 0)
         return;
     ring_law_on_failed(world, fault->node);
     ring_world_push(world, world->queue->now_ns + fault->for_ns, RING_MENDED, fault->node, 0,
@@ -147,6 +151,14 @@ static void send_old_dead(struct ring_world *world, mu_slot node)
     ring_net_replay(world, &beat, 0);
 }
 
+/* The connection of the two is lost, and both may live. */
+static void break_connection(struct ring_world *world, mu_slot node, mu_slot peer)
+{
+    struct mu_detect_event event = {.type = MU_DETECT_BROKE, .broke = {.slot = peer}};
+    if (ring_world_lives(world, node) && !ring_world_frozen(world, node))
+        ring_world_step(world, node, &event, NULL);
+}
+
 void ring_fault_on_fault(struct ring_world *world, uint32_t index)
 {
     const struct ring_fault *fault = &world->plan->faults[index];
@@ -171,6 +183,9 @@ void ring_fault_on_fault(struct ring_world *world, uint32_t index)
         return;
     case RING_FAULT_LOOP:
         stop_loop(world, fault->node, fault->for_ns);
+        return;
+    case RING_FAULT_BROKE:
+        break_connection(world, fault->node, fault->peer);
         return;
     }
     abort();

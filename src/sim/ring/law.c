@@ -156,10 +156,8 @@ static void note_received(struct ring_world *world, mu_slot slot, const struct m
         return;
     if (beat->type == MU_BEAT_ANSWER || beat->type == MU_BEAT_REPLY)
         note_answered(world, slot, beat);
-    if (beat->type == MU_BEAT_ACK) {
-        world->law.records[slot].acknowledged_by = beat->from;
+    if (beat->type == MU_BEAT_ACK)
         pair->acked_nonce = ring_law_max(pair->acked_nonce, beat->nonce);
-    }
     if (beat->type != MU_BEAT_BEAT)
         return;
     if (beat->nonce != pair->watch_nonce ||
@@ -173,6 +171,26 @@ static void note_received(struct ring_world *world, mu_slot slot, const struct m
     pair->stamp_ns = beat->stamp_ns;
     pair->beat_ns = world->queue->now_ns;
     note_heard(world, slot, beat->from, beat->stamp_ns);
+}
+
+/* The launcher answers: what it hears of the suspect is what a helper would. */
+static void note_launcher(struct ring_world *world, mu_slot slot,
+                          const struct mu_detect_event *event)
+{
+    struct ring_pair *pair = ring_pair(world, slot, event->launcher.subject);
+    uint64_t asked_ns = event->launcher.stamp_ns - ring_world_clock_ns(world, slot);
+    uint64_t now_ns = world->queue->now_ns, clock_ns = event->launcher.clock_ns;
+    if (pair->knows || now_ns - asked_ns > world->law.timeout_ns_max)
+        return;
+    pair->launched_ns = ring_law_max(pair->launched_ns, asked_ns);
+    if (event->launcher.reach != MU_LAUNCHER_HEARD)
+        return;
+    pair->replied_ns = pair->perhaps_ns = pair->helped_at_ns = now_ns;
+    if (now_ns - asked_ns > world->law.timeout_ns_min ||
+        (clock_ns != 0 && clock_ns <= pair->said_ns))
+        return;
+    pair->said_ns = clock_ns != 0 ? clock_ns : pair->said_ns;
+    pair->helped_ns = ring_law_max(pair->helped_ns, asked_ns);
 }
 
 /* Does the node remember a newer watch of the same observer?  It remembers a few. */
@@ -203,6 +221,9 @@ void ring_law_before_step(struct ring_world *world, mu_slot slot,
         record->lag_until_ns = now_ns;
     }
     world->law.from_out = false;
+    world->law.held = mu_detect_lease_until_ns(ring_world_detect(world, slot)) > event->now_ns;
+    if (event->type == MU_DETECT_LAUNCHER)
+        note_launcher(world, slot, event);
     if (event->type != MU_DETECT_RECV || world->seats[slot].silent)
         return;
     world->law.from_out = ring_pair(world, slot, event->beat->from)->knows;
@@ -254,7 +275,7 @@ static void check_quiet(struct ring_world *world, mu_slot slot, const struct mu_
     uint64_t jitter_ns = world->plan->net.delay_ns_max + 4 * world->plan->timer_ns_max;
     if (world->queue->now_ns < world->plan->quiet_ns || world->law.undeclared > 0 ||
         jitter_ns >= ring_law_tolerance_ns(world) || beat->type == MU_BEAT_BEAT ||
-        beat->type == MU_BEAT_ACK)
+        beat->type == MU_BEAT_ACK || beat->type == MU_BEAT_DEAD)
         return;
     ring_law_fail(world, "D3",
                   "long after the last change node %u sends node %u more than beats "
@@ -270,6 +291,16 @@ static void check_fresh(struct ring_world *world, mu_slot slot, const struct mu_
         ring_law_fail(world, "N2",
                       "node %u acknowledges a beat of node %u under a watch that is over", slot,
                       beat->to);
+}
+
+/* N9: who observes a node itself has an answer of its own, and takes it for nobody. */
+static void check_taken(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
+{
+    const struct ring_pair *pair = ring_pair(world, slot, beat->subject);
+    if (beat->type == MU_BEAT_REPLY && beat->reach == MU_REACH_TAKEN && pair->watch_nonce != 0 &&
+        !pair->released && !pair->knows)
+        ring_law_fail(world, "N9", "node %u observes node %u, and takes it in the place of node %u",
+                      slot, beat->subject, beat->to);
 }
 
 void ring_law_on_send(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
@@ -301,5 +332,6 @@ void ring_law_on_send(struct ring_world *world, mu_slot slot, const struct mu_be
     if (beat->type == MU_BEAT_RELEASE)
         note_release(world, slot, beat);
     check_fresh(world, slot, beat);
+    check_taken(world, slot, beat);
     check_quiet(world, slot, beat);
 }

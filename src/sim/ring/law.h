@@ -34,6 +34,8 @@ struct ring_pair {
     uint32_t lost_next;
     uint64_t acked_nonce; /* of the last acknowledgement that came from it */
     uint64_t told_ns;     /* its node said that it is out */
+    uint64_t launched_ns; /* the launcher answered about it; when that was asked */
+    bool proven;          /* its node has proof of it */
     uint64_t begun_nonce; /* of the first watch since it was released */
     bool spoken;          /* heard since then */
     bool refused;         /* it had no room for that watch */
@@ -48,11 +50,12 @@ struct ring_stall {
 /* What is known of one node in a small world. */
 struct ring_record {
     uint64_t start_ns;
-    uint64_t lag_ns;         /* of its steps, all together */
-    uint64_t lag_until_ns;   /* counted so far */
-    uint64_t trouble_ns;     /* the last loss that touched it, while losses count */
-    mu_slot acknowledged_by; /* who acknowledged it last */
-    uint64_t back_ns;        /* when it last went on, or could be heard again */
+    uint64_t lag_ns;       /* of its steps, all together */
+    uint64_t lag_until_ns; /* counted so far */
+    uint64_t trouble_ns;   /* the last loss that touched it, while losses count */
+    mu_slot declared_by;   /* the first that did */
+    uint64_t lease_ns;     /* when it won or lost its lease last */
+    uint64_t back_ns;      /* when it last went on, or could be heard again */
     struct ring_stall stalls[RING_STALLS];
     uint32_t stall_next;
     uint64_t period_ns, timeout_ns;         /* as set */
@@ -77,6 +80,7 @@ struct ring_law {
 
     uint64_t spare_ns_min, spare_ns_max; /* timeout - period */
 
+    bool held;        /* before this step its node had a lease */
     bool from_out;    /* this step takes in a datagram of a node that its node knows is out ... */
     bool newer_watch; /* this step takes in a watch, and its node remembers a newer one */
     uint64_t dropped; /* ... and had dropped so many before */
@@ -132,9 +136,10 @@ void ring_law_on_report(struct ring_world *world, mu_slot slot,
                         const struct mu_detect_evidence *evidence);
 void ring_law_on_fenced(struct ring_world *world, mu_slot slot);
 void ring_law_on_stood(struct ring_world *world, mu_slot slot, uint32_t phase);
+void ring_law_on_lease(struct ring_world *world, mu_slot slot, bool held);
 
 /* The node says to its detector that somebody is out. */
-void ring_law_on_out(struct ring_world *world, mu_slot slot, mu_slot out);
+void ring_law_on_out(struct ring_world *world, mu_slot slot, mu_slot out, bool proven);
 
 /* Everybody is being told of it: a verdict has come to the detector's node, or a connection was
  * refused. */

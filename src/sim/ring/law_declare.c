@@ -122,9 +122,11 @@ static void check_silence(struct ring_world *world, mu_slot observer,
                       "node %u declares node %u after %.3f ms without a word; the timeout is "
                       "%.3f ms, and it was itself late by %.3f ms",
                       observer, subject, ms(now_ns - since_ns), ms(timeout_ns), ms(lag_ns));
-    /* The grace is for those that may not have started; one that a helper has heard has. */
-    if (pair->heard_ns == 0 && pair->helped_at_ns == 0 &&
-        now_ns < record->start_ns + world->plan->config.grace_ns)
+    /* The grace is for those that may not have started; one that has beaten, answered or helped,
+     * or that a helper has heard, has. */
+    bool is_known = pair->heard_ns != 0 || pair->helped_at_ns != 0 || pair->replied_ns != 0 ||
+                    pair->perhaps_ns != 0;
+    if (!is_known && now_ns < record->start_ns + world->plan->config.grace_ns)
         ring_law_fail(world, "D2", "node %u declares node %u, never heard, within the grace",
                       observer, subject);
     if (!is_excused(world, observer, subject, since_ns, was_heard))
@@ -140,13 +142,14 @@ static void check_doubt(struct ring_world *world, mu_slot observer,
                         const struct mu_detect_evidence *evidence)
 {
     mu_slot by = evidence->vouched_by;
+    uint64_t since_ns = world->queue->now_ns - evidence->suspect_ns;
     if (by == MU_SLOT_NONE) {
-        if (evidence->launcher == MU_LAUNCHER_NONE)
+        if (evidence->launcher == MU_LAUNCHER_NONE ||
+            ring_pair(world, observer, evidence->subject)->launched_ns < since_ns)
             ring_law_fail(world, "doubt", "node %u declares node %u, and nobody answers it",
                           observer, evidence->subject);
         return;
     }
-    uint64_t since_ns = world->queue->now_ns - evidence->suspect_ns;
     if (by == evidence->subject || by == observer || by >= world->size ||
         ring_pair(world, observer, by)->vouched_ns < since_ns)
         ring_law_fail(world, "doubt",
@@ -188,10 +191,18 @@ static void check_patience(struct ring_world *world, mu_slot observer, mu_slot s
 
 /* ---- lease: a silent node is inert before it is declared ---- */
 
+static bool is_granted_by(const struct mu_detect *detect, mu_slot observer)
+{
+    for (int i = 0; i < MU_DETECT_WATCHERS; i++)
+        if (detect->watchers[i].place == observer && detect->watchers[i].acked_ns != 0 &&
+            detect->watchers[i].made_way == 0 && detect->watchers[i].unanswered != MU_WATCHER_ENDED)
+            return true;
+    return false;
+}
+
 static void check_lease(struct ring_world *world, mu_slot observer, mu_slot subject)
 {
     const struct mu_detect *detect = ring_world_detect(world, subject);
-    const struct ring_record *record = &world->law.records[subject];
     uint64_t now_ns = world->queue->now_ns;
     if (!ring_world_lives(world, subject))
         return;
@@ -204,20 +215,70 @@ static void check_lease(struct ring_world *world, mu_slot observer, mu_slot subj
                           subject, observer);
         return;
     }
-    /* Somebody else acknowledges it, and was not found because of cuts between several nodes. */
+    /* Somebody else acknowledges it, and was not found because of cuts between several nodes.  No
+     * excuse where the observer, or a helper in its place, has granted it as well: the least of
+     * all counts. */
     uint64_t window_ns = ring_law_min(now_ns, 2 * world->law.timeout_ns_max);
-    if (record->acknowledged_by != observer &&
+    if (!is_granted_by(detect, observer) &&
         others_lost(world, observer, subject, now_ns - window_ns))
         return;
     ring_law_fail(world, "lease", "node %u is declared silent by node %u and holds its lease",
                   subject, observer);
 }
 
+/* Who has no lease may be cut off itself, or declared.  The launcher stands outside. */
+static void check_own_lease(struct ring_world *world, mu_slot observer,
+                            const struct mu_detect_evidence *evidence)
+{
+    const struct mu_detect *detect = ring_world_detect(world, observer);
+    uint64_t clock_ns = world->queue->now_ns + ring_world_clock_ns(world, observer);
+    bool held = world->law.held || mu_detect_lease_until_ns(detect) > clock_ns;
+    if (!held && evidence->vouched_by != MU_SLOT_NONE)
+        ring_law_fail(world, "lease", "node %u declares node %u, and has no lease itself", observer,
+                      evidence->subject);
+}
+
+/* A lease that has ended must not come back to one that was declared: the word of that is on its
+ * way, and some act on it. */
+static void check_lease_back(struct ring_world *world, mu_slot slot)
+{
+    const struct ring_record *record = &world->law.records[slot];
+    uint64_t declared_ns = world->seats[slot].declared_ns;
+    uint64_t window_ns = ring_law_min(declared_ns, 2 * world->law.timeout_ns_max);
+    if (declared_ns == MU_NEVER || record->lease_ns == 0 || !world->seats[slot].told ||
+        others_lost(world, record->declared_by, slot, declared_ns - window_ns))
+        return;
+    ring_law_fail(world, "lease",
+                  "node %u was declared by node %u %.3f ms ago, and has its lease back", slot,
+                  record->declared_by, ms(world->queue->now_ns - declared_ns));
+}
+
+/* Without end: all others are out, and that is proven. */
+static void check_endless(struct ring_world *world, mu_slot slot)
+{
+    for (mu_slot other = 0; other < world->size; other++)
+        if (other != slot && !ring_pair(world, slot, other)->proven)
+            ring_law_fail(world, "lease",
+                          "node %u holds a lease without end; nothing proves that node %u is dead",
+                          slot, other);
+}
+
+void ring_law_on_lease(struct ring_world *world, mu_slot slot, bool held)
+{
+    if (!world->plan->small)
+        return;
+    if (held)
+        check_lease_back(world, slot);
+    world->law.records[slot].lease_ns = world->queue->now_ns;
+}
+
 /* ---- effects ---- */
 
-static void note_declared(struct ring_world *world, mu_slot subject)
+static void note_declared(struct ring_world *world, mu_slot subject, mu_slot by)
 {
     struct ring_seat *seat = &world->seats[subject];
+    if (world->plan->small && seat->declared_ns == MU_NEVER)
+        world->law.records[subject].declared_by = by;
     seat->declared_ns = ring_law_min(seat->declared_ns, world->queue->now_ns);
 }
 
@@ -234,6 +295,7 @@ static void check_small(struct ring_world *world, mu_slot observer,
         check_doubt(world, observer, evidence);
         check_helpers(world, observer, evidence);
         check_lease(world, observer, subject);
+        check_own_lease(world, observer, evidence);
     } else if (evidence->cause == MU_DETECT_UNREACHABLE) {
         check_patience(world, observer, subject);
     } else {
@@ -265,7 +327,7 @@ void ring_law_on_verdict(struct ring_world *world, mu_slot slot,
         world->law.wrong++;
         ring_law_fail(world, "D2", "node %u declares node %u, which lives", slot, subject);
     }
-    note_declared(world, subject);
+    note_declared(world, subject, slot);
 }
 
 void ring_law_on_report(struct ring_world *world, mu_slot slot,
@@ -291,7 +353,8 @@ void ring_law_on_report(struct ring_world *world, mu_slot slot,
         return;
     }
     world->law.reports++;
-    uint64_t window_ns = 2 * world->law.timeout_ns_max + world->plan->net.delay_ns_max;
+    uint64_t window_ns =
+        2 * world->law.timeout_ns_max + world->plan->net.delay_ns_max + evidence->lag_ns;
     uint64_t since_ns = now_ns > window_ns ? now_ns - window_ns : 0;
     if (pair->reported_ns != 0)
         ring_law_fail(world, "D6", "node %u reports node %u again", slot, subject);
@@ -319,11 +382,12 @@ void ring_law_on_fenced(struct ring_world *world, mu_slot slot)
     ring_law_on_failed(world, slot);
 }
 
-void ring_law_on_out(struct ring_world *world, mu_slot slot, mu_slot out)
+void ring_law_on_out(struct ring_world *world, mu_slot slot, mu_slot out, bool proven)
 {
     if (!world->plan->small)
         return;
     struct ring_pair *pair = ring_pair(world, slot, out);
+    pair->proven |= proven;
     pair->told_ns = pair->knows ? pair->told_ns : world->queue->now_ns;
     pair->knows = true;
 }
@@ -376,7 +440,11 @@ void ring_law_after_step(struct ring_world *world, mu_slot slot,
                       slot, world->update.count, MU_DETECT_EFFECTS_MAX);
     if (seat->fenced && seat->deadline_ns != MU_NEVER)
         ring_law_fail(world, "fence", "node %u was fenced and still asks for a deadline", slot);
-    if (!world->plan->small || event->type != MU_DETECT_RECV || seat->fenced || seat->silent)
+    if (!world->plan->small || seat->fenced)
+        return;
+    if (mu_detect_lease_until_ns(ring_world_detect(world, slot)) == MU_NEVER)
+        check_endless(world, slot);
+    if (event->type != MU_DETECT_RECV || seat->silent)
         return;
     const struct mu_beat *beat = event->beat;
     if (beat->type == MU_BEAT_WATCH && !world->law.from_out)

@@ -219,6 +219,32 @@ static uint64_t bound_ns(const struct ring_world *world, const struct ring_failu
            TIMERS_LATE * world->plan->timer_ns_max + world->plan->queue_ns_max + 1000;
 }
 
+/* An observer that has no lease waits until it has one again: whoever observes it now, the next
+ * well node onward, has found it, and a timeout has passed.  0: it has one. */
+static uint64_t lease_bound_ns(const struct ring_world *world, mu_slot observer)
+{
+    const struct ring_law *law = &world->law;
+    uint64_t now_ns = world->queue->now_ns, delay_ns = world->plan->net.delay_ns_max;
+    if (!world->plan->small)
+        return 0;
+    const struct ring_record *record = &law->records[observer];
+    uint64_t late_ns = TIMERS_LATE * world->plan->timer_ns_max + world->plan->queue_ns_max + 1000;
+    if (mu_detect_lease_held(ring_world_detect(world, observer)))
+        return record->lease_ns + late_ns;
+    mu_slot by = observer_of(world, observer);
+    if (by == observer)
+        return now_ns + law->timeout_ns_min;
+    const struct ring_record *other = &law->records[by];
+    uint64_t base_ns = ring_law_max(record->trouble_ns, record->back_ns);
+    base_ns = ring_law_max(base_ns, ring_law_max(other->trouble_ns, other->back_ns));
+    base_ns =
+        ring_law_max(base_ns, ring_law_max(record->lease_ns, last_between_ns(world, observer, by)));
+    base_ns = ring_law_max(base_ns, last_told_ns(world, observer, by));
+    base_ns = ring_law_max(base_ns, other->start_ns + world->plan->config.grace_ns);
+    return base_ns + 4 * law->timeout_ns_max + 6 * delay_ns + late_ns +
+           stood_still_ns(world, by, base_ns) + stood_still_ns(world, observer, base_ns);
+}
+
 void ring_law_on_due(struct ring_world *world, uint32_t index)
 {
     const struct ring_failure *failure = &world->law.failures[index];
@@ -234,6 +260,8 @@ void ring_law_on_due(struct ring_world *world, uint32_t index)
     uint64_t loop_ns = world->seats[observer].loop_until_ns;
     until_ns = ring_law_max(until_ns, loop_ns == MU_NEVER ? now_ns + world->law.timeout_ns_min
                                                           : loop_ns + world->plan->queue_ns_max);
+    if (observer != failure->slot)
+        until_ns = ring_law_max(until_ns, lease_bound_ns(world, observer));
     if (now_ns <= until_ns) {
         ring_world_push(world, until_ns + 1000, RING_DUE, failure->slot, 0, index);
         return;

@@ -36,6 +36,13 @@ static void expect_one(struct ring_world *world, mu_slot which)
                       law->first_declared, law->first_cause, which, MU_DETECT_UNREACHABLE);
 }
 
+/* The launcher stands outside, reaches both, and is always there. */
+static bool has_launcher(const struct ring_world *world, mu_slot low, mu_slot high)
+{
+    return ring_launcher_reaches(world, low) && ring_launcher_reaches(world, high) &&
+           world->plan->launcher.still_until_ns == 0;
+}
+
 void ring_law_on_end_of_pair(struct ring_world *world)
 {
     const struct ring_fault *cut = world->plan->pair;
@@ -44,7 +51,10 @@ void ring_law_on_end_of_pair(struct ring_world *world)
     mu_slot high = cut->node + cut->peer - low;
     uint64_t timeout_ns = law->timeout_ns_max;
     bool adjacent = high == low + 1 || (low == 0 && high == world->size - 1);
-    if (!adjacent || world->size == 2) {
+    bool is_helped = world->size > 2 || has_launcher(world, low, high);
+    if (world->size == 2 && world->plan->launcher.there && !is_helped)
+        return; /* it helps one of them, or for some of the time */
+    if (!adjacent || !is_helped) {
         expect_nothing(world, world->size == 2 ? "nobody could help to find out"
                                                : "those that were cut have nothing to do with "
                                                  "each other");

@@ -29,7 +29,7 @@ void ring_net_free(struct ring_net *net)
 
 /* ---- datagrams on their way ---- */
 
-static uint32_t keep(struct ring_net *net, const struct ring_datagram *datagram)
+uint32_t ring_net_keep(struct ring_net *net, const struct ring_datagram *datagram)
 {
     if (net->unused_count == 0 && net->count == net->capacity) {
         size_t capacity = net->capacity == 0 ? 64 : 2 * (size_t)net->capacity;
@@ -56,7 +56,7 @@ static void arrive(struct ring_world *world, const struct mu_beat *beat, enum ri
         .beat = *beat, .next = RING_NO_DATAGRAM, .copy = (uint8_t)copy};
     uint64_t at_ns = (world->queue->now_ns + after_ns + 999) / 1000 * 1000;
     ring_world_push(world, at_ns, RING_DATAGRAM, beat->to, beat->from,
-                    keep(&world->net, &datagram));
+                    ring_net_keep(&world->net, &datagram));
 }
 
 /* ---- what becomes of one ---- */
@@ -165,7 +165,7 @@ void ring_net_replay(struct ring_world *world, const struct mu_beat *beat, uint6
     arrive(world, beat, RING_REPLAYED, after_ns);
 }
 
-/* Its newest beats and answers, and newest beats under another watch. */
+/* Its newest beats and answers, what helpers heard of it, and newest beats under another watch. */
 static uint32_t find_last(const struct ring_net *net, mu_slot node,
                           const struct mu_beat *last[2 * HAUNTS])
 {
@@ -173,7 +173,11 @@ static uint32_t find_last(const struct ring_net *net, mu_slot node,
     uint32_t newest = 0, others = 0;
     for (uint64_t i = 1; i <= known && newest + others < 2 * HAUNTS; i++) {
         const struct mu_beat *beat = &net->record[(net->recorded - i) % RING_RECORD];
-        if (beat->from != node || (beat->type != MU_BEAT_BEAT && beat->type != MU_BEAT_ANSWER))
+        bool is_heard =
+            beat->type == MU_BEAT_REPLY && beat->reach == MU_REACH_HEARD && beat->subject == node;
+        bool is_said =
+            beat->from == node && (beat->type == MU_BEAT_BEAT || beat->type == MU_BEAT_ANSWER);
+        if (!is_heard && !is_said)
             continue;
         if (newest < HAUNTS)
             newest++;
@@ -202,8 +206,18 @@ void ring_net_haunt(struct ring_world *world, mu_slot node)
 
 /* ---- cuts ---- */
 
+bool ring_net_is_inside(uint64_t side, mu_slot slot)
+{
+    return sim_random_hash(side + slot) % 2 == 0;
+}
+
 static bool takes(const struct ring_cut *cut, mu_slot from, mu_slot to)
 {
+    if (cut->side != 0) {
+        bool leaves = ring_net_is_inside(cut->side, from),
+             enters = ring_net_is_inside(cut->side, to);
+        return leaves != enters && (cut->ways & (leaves ? RING_OUTWARD : RING_INWARD)) != 0;
+    }
     bool outward = cut->ways & RING_OUTWARD && from == cut->node &&
                    (cut->peer == MU_SLOT_NONE || cut->peer == to);
     bool inward = cut->ways & RING_INWARD && to == cut->node &&
@@ -225,8 +239,8 @@ uint64_t ring_net_cut_off_until_ns(const struct ring_net *net, mu_slot node, uin
     uint64_t until_ns = 0;
     for (uint32_t i = 0; i < net->cut_count; i++) {
         const struct ring_cut *cut = &net->cuts[i];
-        if (cut->node == node && cut->peer == MU_SLOT_NONE && (cut->ways & ways) != 0 &&
-            now_ns < cut->until_ns && cut->until_ns > until_ns)
+        if (cut->node == node && cut->peer == MU_SLOT_NONE && cut->side == 0 &&
+            (cut->ways & ways) != 0 && now_ns < cut->until_ns && cut->until_ns > until_ns)
             until_ns = cut->until_ns;
     }
     return until_ns;
@@ -240,5 +254,6 @@ void ring_net_cut(struct ring_world *world, const struct ring_fault *fault)
         (struct ring_cut){.until_ns = world->queue->now_ns + fault->for_ns,
                           .node = fault->node,
                           .peer = fault->peer,
-                          .ways = fault->ways};
+                          .ways = fault->ways,
+                          .side = fault->side};
 }

@@ -46,7 +46,11 @@ struct ring_cut {
     uint64_t until_ns;
     mu_slot node, peer;
     uint32_t ways;
+    uint64_t side; /* not 0: between those that it draws and the others */
 };
+
+/* Does this slot belong to the side? */
+bool ring_net_is_inside(uint64_t side, mu_slot slot);
 
 struct ring_net {
     struct ring_net_plan plan;
@@ -72,6 +76,8 @@ void ring_net_replay(struct ring_world *world, const struct mu_beat *beat, uint6
 /* The node has crashed: somebody may go on sending its last beats. */
 void ring_net_haunt(struct ring_world *world, mu_slot node);
 
+/* Keeps a datagram that nobody sends; ring_net_release() ends it. */
+uint32_t ring_net_keep(struct ring_net *net, const struct ring_datagram *datagram);
 void ring_net_release(struct ring_net *net, uint32_t ref);
 
 /* A cut begins now. */

@@ -3,7 +3,7 @@
 #include "sim/node/world.h"
 
 /* Spread takes a while, cannot reach who is cut off, and does not talk to the dead. */
-static void tell(struct ring_world *world, mu_slot slot, mu_slot out, uint32_t incarnation)
+static void tell(struct ring_world *world, mu_slot slot, mu_slot out, bool proven)
 {
     const struct ring_seat *seat = &world->seats[slot];
     uint64_t at_ns = world->queue->now_ns + ring_world_draw_ns(world, world->plan->queue_ns_max) +
@@ -14,15 +14,14 @@ static void tell(struct ring_world *world, mu_slot slot, mu_slot out, uint32_t i
     /* One that lives and was declared may hear it from somebody who does not know yet. */
     if (slot == out && (world->plan->nodes != NULL || !sim_random_chance(&world->random, 30)))
         return;
-    ring_world_push(world, ring_law_max(at_ns, cut_ns), RING_OUT, slot, out, incarnation);
+    ring_world_push(world, ring_law_max(at_ns, cut_ns), RING_OUT, slot, out, proven ? 1 : 0);
 }
 
-void ring_tell_everybody(struct ring_world *world, mu_slot by, mu_slot out, uint32_t incarnation)
+void ring_tell_everybody(struct ring_world *world, mu_slot by, mu_slot out, bool proven)
 {
     if (world->plan->tell_slots == 0) {
         for (mu_slot slot = 0; slot < world->size; slot++)
-            if (slot != by)
-                tell(world, slot, out, incarnation);
+            tell(world, slot, out, proven);
         return;
     }
     mu_slot onward = out, back = out;
@@ -34,9 +33,9 @@ void ring_tell_everybody(struct ring_world *world, mu_slot by, mu_slot out, uint
             back = back == 0 ? world->size - 1 : back - 1;
         while (world->seats[back].crashed && back != out);
         if (onward != by)
-            tell(world, onward, out, incarnation);
+            tell(world, onward, out, proven);
         if (back != by && back != onward)
-            tell(world, back, out, incarnation);
+            tell(world, back, out, proven);
     }
 }
 
@@ -50,7 +49,7 @@ void ring_tell_on_verdict(struct ring_world *world, const struct sim_item *item)
     if (world->plan->nodes != NULL)
         sim_world_push(world->plan->nodes, item->at_ns, SIM_TELL, item->node, item->peer, 0);
     else
-        ring_tell_everybody(world, item->node, item->peer, item->ref);
+        ring_tell_everybody(world, item->node, item->peer, false);
 }
 
 void ring_world_told(struct ring_world *world, mu_slot slot, const struct mu_notice *notice)
@@ -58,14 +57,17 @@ void ring_world_told(struct ring_world *world, mu_slot slot, const struct mu_not
     if (notice->id.kind == MU_NOTICE_NODE_DEAD)
         ring_world_push(world,
                         world->queue->now_ns + ring_world_draw_ns(world, world->plan->queue_ns_max),
-                        RING_OUT, slot, (mu_slot)notice->id.index, 1);
+                        RING_OUT, slot, (mu_slot)notice->id.index, 0);
 }
 
 void ring_tell_on_out(struct ring_world *world, const struct sim_item *item)
 {
-    ring_law_on_out(world, item->node, item->peer);
-    struct mu_detect_event event = {.type = MU_DETECT_OUT,
-                                    .out = {.slot = item->peer, .incarnation = item->ref}};
+    ring_law_on_out(world, item->node, item->peer, item->ref != 0);
+    struct mu_detect_event event = {
+        .type = MU_DETECT_OUT,
+        .out = {.slot = item->peer,
+                .incarnation = ring_world_incarnation(world, item->peer),
+                .proven = item->ref != 0}};
     ring_world_step(world, item->node, &event, NULL);
 }
 

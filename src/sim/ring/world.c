@@ -93,7 +93,7 @@ void ring_world_init(struct ring_world *world, const struct ring_plan *plan)
                                                 .inbox_first = RING_NO_DATAGRAM,
                                                 .inbox_last = RING_NO_DATAGRAM};
     ring_law_init(&world->law, world);
-    size_t bytes_max = STATE_BYTES_MAX + plan->config.dead * sizeof(struct mu_dead_entry);
+    size_t bytes_max = STATE_BYTES_MAX + 2 * plan->config.dead * sizeof(struct mu_dead_entry);
     if (world->detect_bytes > bytes_max)
         ring_law_fail(world, "bound", "a detector takes %zu bytes, at most %zu are allowed",
                       world->detect_bytes, bytes_max);
@@ -159,9 +159,9 @@ static void on_verdict(struct ring_world *world, mu_slot slot,
                        const struct mu_detect_evidence *evidence)
 {
     ring_law_on_verdict(world, slot, evidence);
-    ring_world_push(
-        world, world->queue->now_ns + ring_world_draw_ns(world, world->plan->queue_ns_max),
-        RING_VERDICT, slot, evidence->subject, ring_world_incarnation(world, evidence->subject));
+    ring_world_push(world,
+                    world->queue->now_ns + ring_world_draw_ns(world, world->plan->queue_ns_max),
+                    RING_VERDICT, slot, evidence->subject, 0);
 }
 
 static void on_fenced(struct ring_world *world, mu_slot slot)
@@ -205,7 +205,10 @@ static void carry_out(struct ring_world *world, mu_slot slot, const struct mu_de
         on_fenced(world, slot);
         return;
     case MU_DETECT_LEASE:
+        ring_law_on_lease(world, slot, effect->held);
+        return;
     case MU_DETECT_ASK_LAUNCHER:
+        ring_launcher_on_ask(world, slot, effect);
         return;
     case MU_DETECT_ASK_LOOP:
         ring_world_push(world, now_ns + ring_world_draw_ns(world, world->plan->queue_ns_max),
@@ -311,7 +314,8 @@ static void on_start(struct ring_world *world, mu_slot slot)
 static bool waits_for_frozen(struct ring_world *world, const struct sim_item *item)
 {
     const struct ring_seat *seat = &world->seats[item->node];
-    bool of_node = is_news(item) || item->what == RING_SET || item->what == RING_LOOP;
+    bool of_node = is_news(item) || item->what == RING_SET || item->what == RING_LOOP ||
+                   item->what == RING_LAUNCHER;
     uint64_t until_ns = ring_law_max(seat->frozen_until_ns, seat->loop_until_ns);
     if (!of_node || (until_ns <= item->at_ns && seat->started))
         return false;
@@ -364,6 +368,12 @@ static void on_item(struct ring_world *world, const struct sim_item *item)
         return;
     case RING_LOOP_DUE:
         ring_law_on_loop_due(world, item->node, item->ref == 1);
+        return;
+    case RING_PROVEN:
+        ring_fault_on_proven(world, item->node);
+        return;
+    case RING_LAUNCHER:
+        ring_launcher_on_answer(world, item);
         return;
     }
     abort();

@@ -22,22 +22,25 @@ enum ring_what {
     RING_TIMER,
     RING_WAKE,
     RING_VERDICT,  /* what its detector said of peer, incarnation ref, has come to the node */
-    RING_OUT,      /* the node says to its detector: peer, incarnation ref, is out */
+    RING_OUT,      /* the node says to its detector: peer is out; ref: with proof or without */
     RING_SET,      /* ref: index in the schedule */
     RING_FAULT,    /* ref: index in the schedule */
     RING_MENDED,   /* ref: index in the schedule: a cut that was counted as a failure is over */
     RING_DUE,      /* the failure 'ref' should be declared by now */
     RING_LOOP,     /* its main loop answers its detector */
     RING_LOOP_DUE, /* its main loop has stood still for long; ref 1: for a timeout more */
+    RING_PROVEN,   /* the witness of a node that has crashed says so */
+    RING_LAUNCHER, /* its answer comes; ref: which one */
 };
 
 enum ring_fault_type {
-    RING_FAULT_CRASH = 1, /* node; known: peers are refused a new connection, and tell everybody */
+    RING_FAULT_CRASH = 1, /* node; known: its witness proves it to everybody, for_ns later */
     RING_FAULT_STOP,      /* node, for_ns: it stands still, and datagrams wait in its socket */
-    RING_FAULT_CUT,       /* node, peer (MU_SLOT_NONE: everybody), ways, for_ns */
-    RING_FAULT_SET,       /* new period and timeout at every node */
-    RING_FAULT_OLD_DEAD,  /* node is sent a DEAD that was recorded in an earlier life */
-    RING_FAULT_LOOP,      /* node, for_ns: its main loop stands still, and its detector goes on */
+    RING_FAULT_CUT, /* node, peer (MU_SLOT_NONE: everybody), ways, for_ns; or side, ways, for_ns */
+    RING_FAULT_SET, /* new period and timeout at every node */
+    RING_FAULT_OLD_DEAD, /* node is sent a DEAD that was recorded in an earlier life */
+    RING_FAULT_BROKE,    /* node loses its connection to peer; both may live */
+    RING_FAULT_LOOP,     /* node, for_ns: its main loop stands still, and its detector goes on */
 };
 
 struct ring_fault {
@@ -46,8 +49,16 @@ struct ring_fault {
     uint64_t for_ns; /* MU_NEVER: for good */
     mu_slot node, peer;
     uint32_t ways; /* enum ring_ways, seen from node */
+    uint64_t side; /* not 0: between those that it draws, and the others */
     bool known;
     uint64_t period_ns, timeout_ns;
+};
+
+/* The launcher, outside of the ring. */
+struct ring_launcher {
+    bool there;
+    uint32_t reaches_percent;               /* of all nodes */
+    uint64_t still_from_ns, still_until_ns; /* it stands still */
 };
 
 /* Everything that differs between runs. */
@@ -55,6 +66,7 @@ struct ring_plan {
     uint64_t seed;
     struct mu_detect_config config; /* self, incarnation and nonce are filled in */
     struct ring_net_plan net;
+    struct ring_launcher launcher;
     bool small;            /* pairs of nodes are watched one by one: every law is checked */
     uint64_t start_ns_max; /* nodes start within this time */
     uint64_t timer_ns_max; /* a timer fires up to so late, and that is not called lag */
@@ -143,6 +155,9 @@ static inline bool ring_world_frozen(const struct ring_world *world, mu_slot slo
 
 /* The node 'slot' of plan->nodes tells its clients of this notice: also its detector. */
 void ring_world_told(struct ring_world *world, mu_slot slot, const struct mu_notice *notice);
+
+/* Has the launcher a connection to this node? */
+bool ring_launcher_reaches(const struct ring_world *world, mu_slot slot);
 
 /* For the net and the laws: puts an item into the queue. */
 void ring_world_push(struct ring_world *world, uint64_t at_ns, enum ring_what what, mu_slot node,

@@ -21,11 +21,19 @@ uint64_t ring_world_draw_ns(struct ring_world *world, uint64_t ns_max);
 
 void ring_fault_on_fault(struct ring_world *world, uint32_t index);
 void ring_fault_on_wake(struct ring_world *world, mu_slot slot);
+void ring_fault_on_proven(struct ring_world *world, mu_slot node);
 void ring_fault_on_mended(struct ring_world *world, mu_slot node);
 void ring_fault_on_set(struct ring_world *world, mu_slot slot, const struct ring_fault *fault);
 
 /* A datagram comes to a node that stands still. */
 void ring_fault_wait_in_socket(struct ring_world *world, mu_slot slot, uint32_t ref);
+
+/* ---- launcher.c ---- */
+
+/* The launcher is asked, and answers: an effect, and a queue item. */
+void ring_launcher_on_ask(struct ring_world *world, mu_slot slot,
+                          const struct mu_detect_effect *effect);
+void ring_launcher_on_answer(struct ring_world *world, const struct sim_item *item);
 
 /* ---- tell.c ---- */
 
@@ -35,6 +43,6 @@ void ring_tell_on_out(struct ring_world *world, const struct sim_item *item);
 void ring_tell_on_loop(struct ring_world *world, mu_slot slot);
 
 /* The oracle tells those who are to know, but for 'by'. */
-void ring_tell_everybody(struct ring_world *world, mu_slot by, mu_slot out, uint32_t incarnation);
+void ring_tell_everybody(struct ring_world *world, mu_slot by, mu_slot out, bool proven);
 
 #endif

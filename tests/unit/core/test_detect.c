@@ -107,9 +107,9 @@ static void state_does_not_grow_with_the_machine(void **state)
     mu_detect_config_default(&large, MU_SIZE_MAX, 0);
     small.dead = large.dead = 0;
     assert_int_equal(mu_detect_bytes(&small), mu_detect_bytes(&large));
-    assert_true(mu_detect_bytes(&large) <= 1280);
+    assert_true(mu_detect_bytes(&large) <= 1344);
     large.dead = 10;
-    assert_true(mu_detect_bytes(&large) <= 1280 + 64 + 10 * sizeof(struct mu_dead_entry));
+    assert_true(mu_detect_bytes(&large) <= 1344 + 64 + 2 * 10 * sizeof(struct mu_dead_entry));
 }
 
 /* ---- N1: watch ---- */
@@ -661,7 +661,9 @@ static void the_lease_runs_from_the_stamp_that_was_acknowledged(void **state)
     few_free(few);
     few = node_four_with(MU_DETECT_BROKEN_LEASE);
     watched_by(few, OBSERVER, 7);
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), MU_NEVER);
+    few->now_ns += 1000 * MS;
+    few_fire(few, ME);
+    assert_true(mu_detect_lease_held(me(few)));
     few_free(few);
 }
 
@@ -731,9 +733,74 @@ static void a_helper_counts_in_the_place_of_the_observer(void **state)
     uint64_t stamp_ns = me(few)->stamp_ns;
     few_recv(few, ack_of(few, 1, 9, stamp_ns));
     assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + LEASE);
-    few_out(few, ME, OBSERVER); /* and goes with it */
-    assert_int_equal(mu_detect_lease_until_ns(me(few)), 0);
-    assert_false(mu_detect_lease_held(me(few)));
+    few_out(few, ME, OBSERVER); /* and goes with it; but nobody declares before that is over */
+    assert_int_equal(mu_detect_lease_until_ns(me(few)), stamp_ns + LEASE);
+    while (mu_detect_lease_held(me(few)))
+        few_fire(few, ME);
+    assert_int_equal(few_clock(few, ME), stamp_ns + LEASE);
+    few_free(few);
+}
+
+/* Beats go out, and nobody acknowledges them, until the lease is over. */
+static void lose_lease(struct few *few)
+{
+    while (mu_detect_lease_held(me(few)))
+        few_fire(few, ME);
+}
+
+static void acknowledge_last(struct few *few, mu_slot from, uint64_t nonce)
+{
+    few_recv(few, ack_of(few, from, nonce, me(few)->stamp_ns));
+}
+
+static void an_ended_lease_comes_back_from_the_same_observer_at_once(void **state)
+{
+    (void)state;
+    struct few *few = node_four();
+    watched_by(few, OBSERVER, 7);
+    lose_lease(few);
+    few_fire(few, ME); /* the next beat */
+    acknowledge_last(few, OBSERVER, 7);
+    expect_lease(few, true);
+    few_free(few);
+}
+
+/* From another one a timeout after both: it took over, and the lease was over.  Until then the one
+ * before it may have declared this node, and the word of that may be on its way. */
+static void an_ended_lease_comes_back_from_another_one_a_timeout_later(void **state)
+{
+    (void)state;
+    for (int is_out = 0; is_out < 2; is_out++) {
+        struct few *few = node_four();
+        watched_by(few, OBSERVER, 7);
+        lose_lease(few);
+        uint64_t ended_ns = few_clock(few, ME);
+        if (is_out)
+            few_out(few, ME, OBSERVER);
+        few_recv(few, few_watch(few, 6, ME, 9));
+        uint64_t since_ns = few_clock(few, ME);
+        assert_true(since_ns >= ended_ns);
+        for (int i = 0; !mu_detect_lease_held(me(few)); i++) {
+            assert_true(i < 100);
+            acknowledge_last(few, 6, 9);
+            few_fire(few, ME);
+        }
+        assert_in_range(few_clock(few, ME), since_ns + 200 * MS, since_ns + 301 * MS);
+        assert_int_equal(mu_detect_lease_held(me(few)), true);
+        uint32_t beats = 0; /* the silent one may live: it is beaten to */
+        for (int i = 0; i < 20; i++) {
+            few_fire(few, ME);
+            beats += few_sent_to(few, MU_BEAT_BEAT, OBSERVER);
+        }
+        assert_int_equal(beats > 0, !is_out);
+        few_free(few);
+    }
+    struct few *few = node_four_with(MU_DETECT_BROKEN_LEASE_BACK);
+    watched_by(few, OBSERVER, 7);
+    lose_lease(few);
+    few_recv(few, few_watch(few, 6, ME, 9));
+    acknowledge_last(few, 6, 9);
+    assert_true(mu_detect_lease_held(me(few)));
     few_free(few);
 }
 
@@ -783,9 +850,33 @@ static void who_is_alone_holds_its_lease(void **state)
     few = few_new(2);
     few_start_one(few, 0);
     assert_false(mu_detect_lease_held(few->nodes[0].detect));
-    few_out(few, 0, 1);
+    few_out_proven(few, 0, 1);
     assert_true(mu_detect_lease_held(few->nodes[0].detect));
-    assert_int_equal(few->nodes[0].due_ns, MU_NEVER);
+    assert_int_equal(mu_detect_lease_until_ns(few->nodes[0].detect), MU_NEVER);
+    few_free(few);
+}
+
+/* Without proof the other one may live, and think the same.  Proof may come later; but what has
+ * ended meanwhile does not come back. */
+static void who_is_alone_without_proof_has_no_lease(void **state)
+{
+    (void)state;
+    struct few *few = few_new(2);
+    few_start_one(few, 0);
+    few_out(few, 0, 1);
+    assert_false(mu_detect_lease_held(few->nodes[0].detect));
+    few_out_proven(few, 0, 1);
+    assert_true(mu_detect_lease_held(few->nodes[0].detect)); /* it never ended */
+    few_free(few);
+    few = few_started(2);
+    few_run(few, 1037 * MS);
+    few_kill(few, 1);
+    few_out(few, 0, 1);
+    assert_true(mu_detect_lease_held(few->nodes[0].detect)); /* until it is over */
+    few_run(few, 200 * MS);
+    assert_false(mu_detect_lease_held(few->nodes[0].detect));
+    few_out_proven(few, 0, 1);
+    assert_false(mu_detect_lease_held(few->nodes[0].detect));
     few_free(few);
 }
 
@@ -1037,6 +1128,9 @@ int main(void)
         cmocka_unit_test(a_new_observer_takes_the_lease_over),
         cmocka_unit_test(a_new_timeout_counts_for_the_lease_from_the_beat_that_follows),
         cmocka_unit_test(who_is_alone_holds_its_lease),
+        cmocka_unit_test(who_is_alone_without_proof_has_no_lease),
+        cmocka_unit_test(an_ended_lease_comes_back_from_the_same_observer_at_once),
+        cmocka_unit_test(an_ended_lease_comes_back_from_another_one_a_timeout_later),
         cmocka_unit_test(what_the_dead_say_is_answered_with_dead),
         cmocka_unit_test(who_hears_of_its_own_death_is_fenced),
         cmocka_unit_test(the_death_of_an_earlier_incarnation_is_not_ones_own),

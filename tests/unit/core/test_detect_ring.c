@@ -205,7 +205,9 @@ static void every_other_node_dies(void **state)
     for (mu_slot slot = 0; slot < 32; slot += 2)
         few_kill(few, slot);
     few_run(few, 203 * MS);
-    expect_verdicts(few, 16);
+    expect_verdicts(few, 0); /* each has lost its observer, too, and with it its lease */
+    few_run(few, 120 * MS);
+    expect_verdicts(few, 16); /* two timeouts less a period, the tolerance and round trips */
     few_run(few, 2000 * MS);
     expect_verdicts(few, 16);
     few_expect_whole(few);
@@ -365,7 +367,7 @@ static void who_hears_nobody_accuses_nobody(void **state)
     assert_int_equal(verdicts_of(few, 4), 0);
     assert_non_null(few_find(few, MU_DETECT_FENCED, 4, 0));
     few_free(few);
-    few = cut_off_for(MU_DETECT_BROKEN_DOUBT, 3000 * MS);
+    few = cut_off_for(MU_DETECT_BROKEN_DOUBT | MU_DETECT_BROKEN_NO_LEASE, 3000 * MS);
     assert_true(verdicts_of(few, 4) > 0);
     few_free(few);
 }
@@ -540,6 +542,73 @@ static void a_broken_connection_brings_no_verdict_forward(void **state)
     few_free(few);
 }
 
+/* ---- N7: who has no lease declares nobody ---- */
+
+static bool loses_acks_to_node_2(const struct few *few, const struct mu_beat *beat)
+{
+    (void)few;
+    return beat->type == MU_BEAT_ACK && beat->to == 2;
+}
+
+static void who_has_no_lease_declares_nobody(void **state)
+{
+    (void)state;
+    struct few *few = few_started(4);
+    few_run(few, 1037 * MS);
+    few->loses = loses_acks_to_node_2;
+    few_run(few, 300 * MS);
+    assert_false(mu_detect_lease_held(few->nodes[2].detect));
+    few_kill(few, 1);
+    few_run(few, 500 * MS);
+    expect_verdicts(few, 0);
+    few->loses = NULL;
+    few_run(few, 120 * MS);
+    expect_declared(few, 1, 2, 0, MU_NEVER);
+    few_run(few, 1000 * MS);
+    few_expect_whole(few);
+    few_free(few);
+}
+
+/* The observer of a node dies, and that is proven at once: the node never loses its lease. */
+static void a_proven_death_costs_nobody_its_lease(void **state)
+{
+    (void)state;
+    for (uint32_t size = 2; size <= 8; size++)
+        for (uint64_t phase_ms = 0; phase_ms < 100; phase_ms += 17) {
+            struct few *few = few_started(size);
+            few_run(few, 1000 * MS + phase_ms * MS);
+            uint32_t before = few_count(few, MU_DETECT_LEASE);
+            few_kill(few, 1);
+            for (mu_slot slot = 0; slot < size; slot++)
+                if (slot != 1)
+                    few_out_proven(few, slot, 1);
+            few_run(few, 2000 * MS);
+            assert_int_equal(few_count(few, MU_DETECT_LEASE), before);
+            few_free(few);
+        }
+}
+
+/* Node 0 declares 2 and 3, which it does not hear, and dies.  They hear of it, each of the other,
+ * and each is alone then: nobody has anything to say to anybody. */
+static void who_is_out_is_told_also_when_it_is_silent(void **state)
+{
+    (void)state;
+    struct few *few = few_started(4);
+    few_run(few, 1037 * MS);
+    few_kill(few, 0);
+    few_kill(few, 1);
+    few_out_proven(few, 2, 0);
+    few_out_proven(few, 2, 1);
+    few_out_proven(few, 3, 0);
+    few_out_proven(few, 3, 1);
+    few_out(few, 2, 3);
+    few_out(few, 3, 2);
+    few_run(few, 100 * MS);
+    assert_non_null(few_find(few, MU_DETECT_FENCED, 2, 0));
+    assert_non_null(few_find(few, MU_DETECT_FENCED, 3, 0));
+    few_free(few);
+}
+
 /* ---- N8: lag ---- */
 
 /* The observer stands still for three timeouts; so much is lost that its socket holds nothing. */
@@ -568,8 +637,8 @@ static void an_observers_own_lag_is_given_back(void **state)
     (void)state;
     assert_int_equal(verdicts_after_own_stall(0, true), 0);
     assert_int_equal(verdicts_after_own_stall(0, false), 0);
-    assert_true(verdicts_after_own_stall(MU_DETECT_BROKEN_NO_LAG | MU_DETECT_BROKEN_DOUBT, false) >
-                0);
+    uint32_t broken = MU_DETECT_BROKEN_NO_LAG | MU_DETECT_BROKEN_DOUBT | MU_DETECT_BROKEN_NO_LEASE;
+    assert_true(verdicts_after_own_stall(broken, false) > 0);
 }
 
 static void lag_is_given_back_once_and_shows_in_the_evidence(void **state)
@@ -964,6 +1033,9 @@ int main(void)
         cmocka_unit_test(an_answer_of_the_launcher_to_no_question_of_now_is_dropped),
         cmocka_unit_test(a_broken_connection_only_makes_the_observer_ask),
         cmocka_unit_test(a_broken_connection_brings_no_verdict_forward),
+        cmocka_unit_test(who_has_no_lease_declares_nobody),
+        cmocka_unit_test(a_proven_death_costs_nobody_its_lease),
+        cmocka_unit_test(who_is_out_is_told_also_when_it_is_silent),
         cmocka_unit_test(an_observers_own_lag_is_given_back),
         cmocka_unit_test(lag_is_given_back_once_and_shows_in_the_evidence),
         cmocka_unit_test(lag_is_given_back_to_every_suspect),

@@ -173,6 +173,13 @@ void few_out(struct few *few, mu_slot slot, mu_slot out)
         (struct mu_detect_event){.type = MU_DETECT_OUT, .out = {out, few->config.incarnation}});
 }
 
+void few_out_proven(struct few *few, mu_slot slot, mu_slot out)
+{
+    few_step(few, slot,
+             (struct mu_detect_event){.type = MU_DETECT_OUT,
+                                      .out = {out, few->config.incarnation, .proven = true}});
+}
+
 void few_set(struct few *few, mu_slot slot, uint64_t period_ns, uint64_t timeout_ns)
 {
     few_step(few, slot,

@@ -97,8 +97,9 @@ void few_cut_off(struct few *few, mu_slot slot, bool cut);
 
 /* One step of one node, now; effects are carried out, and can be looked at in 'update'. */
 void few_step(struct few *few, mu_slot slot, struct mu_detect_event event);
-void few_recv(struct few *few, struct mu_beat beat); /* at beat.to */
-void few_out(struct few *few, mu_slot slot, mu_slot out);
+void few_recv(struct few *few, struct mu_beat beat);      /* at beat.to */
+void few_out(struct few *few, mu_slot slot, mu_slot out); /* without proof */
+void few_out_proven(struct few *few, mu_slot slot, mu_slot out);
 void few_set(struct few *few, mu_slot slot, uint64_t period_ns, uint64_t timeout_ns);
 
 /* ---- what came of it ---- */
