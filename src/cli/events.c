@@ -9,6 +9,7 @@
 #include <search.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -191,6 +192,44 @@ static bool watch(struct watcher *watcher, struct operator_link *link)
     return false;
 }
 
+/* ---- what nobody can decide ---- */
+
+static void note_undecided(void *owner, const struct mu_local_message *message)
+{
+    if (message->type == MU_LOCAL_COUNTER && strcmp(message->counter.name, "ring_undecided") == 0)
+        *(uint64_t *)owner = message->counter.value;
+}
+
+static void print_undecided(bool json, mu_slot by, uint64_t node)
+{
+    char text[UNDECIDED_TEXT_MAX];
+    undecided_text(by, node, text);
+    if (!json) {
+        printf("          now  %s\n", text);
+        return;
+    }
+    json_t *object = json_object();
+    json_object_set_new(object, "event", json_string("undecided"));
+    set_number(object, "node", node);
+    set_number(object, "seen_by", by);
+    json_object_set_new(object, "text", json_string(text));
+    output_json(object);
+}
+
+/* It is no event of the journal: nothing has happened yet, as far as anybody knows. */
+static void print_all_undecided(bool json, const struct operator_found *found)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        struct operator_link link;
+        uint64_t node = MU_SLOT_NONE;
+        if (operator_open(&link, &found->daemons[i]) &&
+            operator_status(&link, note_undecided, &node) && node != MU_SLOT_NONE)
+            print_undecided(json, found->daemons[i].slot, node);
+        operator_close(&link);
+    }
+    fflush(stdout);
+}
+
 /* Each daemon at most once, from the lowest slot on: until one has told everything, or, of those
  * that are followed, until none is left.  Returns the exit code. */
 static int watch_machine(struct watcher *watcher, const struct operator_found *found)
@@ -233,16 +272,22 @@ int cmd_events(int argc, char **argv)
         path,
         "Who died or left, when, who saw it first, and how far the news has come: one line each,\n"
         "in the order in which one daemon of the machine learned it (the lowest slot on this host\n"
-        "that answers).  When that one goes away, -f goes on with the next one.\n\n" OPERATOR_HELP,
+        "that answers).  When that one goes away, -f goes on with the next one.  A node that is\n"
+        "silent, and of which nobody can say whether it is dead, is named as well, as of "
+        "now.\n\n" OPERATOR_HELP,
         NULL, args, sizeof args / sizeof args[0]};
     args_parse(&command, argc, argv);
 
     struct operator_found found;
     if (!operator_find(&command, machine, &found))
         return 1;
-    if (watcher.follow)
+    if (watcher.follow) {
         signal(SIGINT, on_interrupt);
+        print_all_undecided(watcher.json, &found);
+    }
     int code = watch_machine(&watcher, &found);
+    if (!watcher.follow && code == 0)
+        print_all_undecided(watcher.json, &found);
     tdestroy(watcher.known, free);
     operator_free(&found);
     return code;

@@ -1,3 +1,4 @@
+#include "command/account.h"
 #include "command/args.h"
 #include "command/commands.h"
 #include "launch/operator.h"
@@ -321,6 +322,17 @@ static void print_jobs(const struct status *status)
     }
 }
 
+static void print_undecided(const struct status *status)
+{
+    for (size_t i = 0; i < status->node_count; i++) {
+        const struct node *node = &status->nodes[i];
+        uint64_t silent = counter_of(node, "ring_undecided", MU_SLOT_NONE);
+        char text[UNDECIDED_TEXT_MAX];
+        if (node->answers && silent != MU_SLOT_NONE)
+            printf("%s\n", undecided_text(node->said.slot, silent, text));
+    }
+}
+
 /* Somebody or something is wrong where one of these is not 0.  That a connection was cut is not: a
  * node that dies does so, and links_broken says it. */
 static bool matters(const struct counter *counter)
@@ -380,6 +392,7 @@ static void print_words(const struct status *status)
         printf(": %u nodes, %zu on this host", size, status->node_count);
     putchar('\n');
     print_times(status);
+    print_undecided(status);
     print_nodes(status);
     print_jobs(status);
     print_witnesses(status);

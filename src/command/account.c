@@ -1,5 +1,6 @@
 #include "command/account.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,4 +264,13 @@ const char *account_read(const json_t *object, struct account *account)
     if (wrong != NULL)
         account_free(account);
     return wrong;
+}
+
+const char *undecided_text(mu_slot by, uint64_t node, char text[UNDECIDED_TEXT_MAX])
+{
+    snprintf(text, UNDECIDED_TEXT_MAX,
+             "node %" PRIu32 " cannot tell whether node %" PRIu64
+             " is dead: nobody else is left to ask",
+             by, node);
+    return text;
 }

@@ -55,6 +55,10 @@ void account_sort_told(struct account *account);
 /* "process 7 of job 1 on node 1 is dead: killed (signal 9)".  Returns 'text'. */
 const char *account_sentence(const struct account *account, char text[ACCOUNT_SENTENCE_MAX]);
 
+/* "node 0 cannot tell whether node 1 is dead: nobody else is left to ask".  Returns 'text'. */
+enum { UNDECIDED_TEXT_MAX = 128 };
+const char *undecided_text(mu_slot by, uint64_t node, char text[UNDECIDED_TEXT_MAX]);
+
 /* Without no_answer, which a report has not; of a node with job 0 without job, processes and ranks.
  */
 json_t *account_list_json(const struct account_list *list);

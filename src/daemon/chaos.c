@@ -5,10 +5,7 @@
 
 #include <string.h>
 
-enum {
-    AGAIN_MS = 1,
-    CALM_TIMEOUTS = 2 /* after the end: then whoever lives has been heard */
-};
+enum { AGAIN_MS = 1 };
 
 static uint64_t to_ms(uint64_t ns)
 {
@@ -20,8 +17,7 @@ static void on_again(uv_timer_t *timer);
 /* The heartbeat thread first: nobody is to hear it once others hear nothing else. */
 static void apply(struct mu_daemon *daemon)
 {
-    if (daemon->ring_runs &&
-        !mu_heartbeat_harm(daemon->heartbeat, &daemon->harm, CALM_TIMEOUTS * daemon->timeout_ns))
+    if (daemon->ring_runs && !mu_heartbeat_harm(daemon->heartbeat, &daemon->harm))
         uv_timer_start(&daemon->again_timer, on_again, AGAIN_MS, 0);
     mu_net_harm(&daemon->net, &daemon->harm);
     mu_door_look_again(&daemon->door);

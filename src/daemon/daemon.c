@@ -379,7 +379,8 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
         .socket = mu_notify_name(daemon->notify),
         .hooks = {daemon, job_begin, mu_daemon_pmix_hold, mu_daemon_pmix_env,
                   mu_daemon_pmix_usual_env, mu_daemon_pmix_env_free, process_started,
-                  mu_daemon_ended, mu_daemon_job_over, mu_daemon_gather, mu_daemon_pmix_spawned}};
+                  mu_daemon_ended, mu_daemon_job_over, mu_daemon_gather, mu_daemon_pmix_spawned,
+                  mu_daemon_reached, mu_daemon_alive_ns}};
     failed = mu_jobs_open(&jobs, &daemon->jobs);
     if (failed != 0)
         return say(text, "cannot prepare to start processes", failed);
@@ -462,6 +463,7 @@ struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *te
     daemon->period_ns = config->orders->period_ns;
     daemon->timeout_ns = config->orders->timeout_ns;
     daemon->started_ns = mu_now_ns();
+    daemon->undecided = MU_SLOT_NONE;
     daemon->answers = config->answers;
     daemon->past_end = &daemon->past;
     daemon->waiting_end = &daemon->waiting;

@@ -96,6 +96,7 @@ struct mu_daemon {
     uint32_t out_count;
     uv_timer_t ring_timer;
     uint64_t unreachable; /* reports */
+    mu_slot undecided;    /* it is silent, and nobody is left to ask; MU_SLOT_NONE: nobody is */
 
     /* A fault on purpose: chaos.c. */
     struct mu_harm harm;
@@ -175,6 +176,10 @@ void mu_daemon_ring_again(uv_timer_t *timer);
 
 /* Has this node, at this moment, not been declared dead by anybody?  Hook of agree.h. */
 bool mu_daemon_lease(void *owner);
+
+/* Hooks of jobs.h. */
+void mu_daemon_reached(void *owner, const struct mu_launch_reach *answer);
+uint64_t mu_daemon_alive_ns(void *owner);
 
 /* An operator's words: NULL, or why not. */
 const char *mu_daemon_set(void *owner, uint64_t period_ns, uint64_t timeout_ns);

@@ -153,8 +153,18 @@ static void on_verdict(struct mu_daemon *daemon, const struct mu_detect_evidence
 
 static void on_report(struct mu_daemon *daemon, const struct mu_detect_evidence *seen)
 {
+    if (daemon->undecided == seen->subject)
+        daemon->undecided = MU_SLOT_NONE;
     if (seen->cause == 0) {
-        mu_warn("node %" PRIu32 " is heard here again", seen->subject);
+        mu_warn("node %" PRIu32 " is heard here again, or somebody answers questions about it",
+                seen->subject);
+        return;
+    }
+    if (seen->cause == MU_DETECT_UNDECIDED) {
+        daemon->undecided = seen->subject;
+        mu_warn("node %" PRIu32 " cannot tell whether node %" PRIu32 " is dead: nobody else is "
+                "left to ask; if you know that it is, end it there and this node with it",
+                daemon->net.self.from, seen->subject);
         return;
     }
     daemon->unreachable++;
@@ -184,6 +194,9 @@ static void on_effect(struct mu_daemon *daemon, const struct mu_heartbeat_news *
         return;
     case MU_DETECT_SEND:
     case MU_DETECT_ASK_LAUNCHER:
+        mu_jobs_ask_launcher(daemon->jobs, effect->ask.subject, effect->ask.nonce,
+                             effect->ask.stamp_ns);
+        return;
     case MU_DETECT_ASK_LOOP:
     case MU_DETECT_STOOD:
         break;
@@ -234,6 +247,8 @@ void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarna
 {
     if (!daemon->ring_runs)
         return;
+    if (daemon->undecided == slot)
+        daemon->undecided = MU_SLOT_NONE;
     /* Each goodbye is said once, and each death told once. */
     uint32_t most = 2 * daemon->net.self.size;
     if (daemon->outs == NULL)
@@ -276,6 +291,38 @@ void mu_daemon_ring_ready(struct mu_daemon *daemon)
 {
     if (daemon->ring_runs && !daemon->ring_ready)
         daemon->ring_ready = mu_heartbeat_ready(daemon->heartbeat);
+}
+
+/* ---- a launcher, where nobody else is left to ask ---- */
+
+static_assert((int)MU_LAUNCH_TRYING == (int)MU_LAUNCHER_TRYING &&
+                  (int)MU_LAUNCH_UNREACHED == (int)MU_LAUNCHER_UNREACHED &&
+                  (int)MU_LAUNCH_HEARD == (int)MU_LAUNCHER_HEARD,
+              "what a launcher says is what the ring hears");
+
+void mu_daemon_reached(void *owner, const struct mu_launch_reach *answer)
+{
+    struct mu_daemon *daemon = owner;
+    if (daemon->ring_runs && !daemon->ending)
+        mu_heartbeat_launcher(
+            daemon->heartbeat,
+            &(struct mu_heartbeat_answer){.subject = answer->other,
+                                          .nonce = answer->nonce,
+                                          .stamp_ns = answer->stamp_ns,
+                                          .clock_ns = answer->clock_ns,
+                                          .reach = (enum mu_launcher_reach)answer->reach});
+}
+
+/* When the heartbeat thread was last awake, and not the time: if it stands still, so does this, and
+ * whoever asks has heard all of it before. */
+uint64_t mu_daemon_alive_ns(void *owner)
+{
+    const struct mu_daemon *daemon = owner;
+    struct mu_heartbeat_counts counts;
+    if (!daemon->ring_runs || daemon->ending || daemon->fenced)
+        return 0;
+    mu_heartbeat_counts(daemon->heartbeat, &counts);
+    return counts.at_ns;
 }
 
 /* ---- an operator's words ---- */

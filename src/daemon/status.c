@@ -70,6 +70,7 @@ static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **n
         {"ring_observer", beats.observer},
         {"ring_lease_ns", mu_heartbeat_lease_ns(daemon->heartbeat)},
         {"ring_unreachable", daemon->unreachable},
+        {"ring_undecided", daemon->undecided},
         {"loop_bound_ns", mu_detect_loop_bound_ns(daemon->timeout_ns, MU_DETECT_LOOP_NS)},
         {"loop_ns_max", beats.loop_ns_max},
         {"loop_stood", beats.loop_stood},

@@ -15,6 +15,7 @@ enum {
     CREDIT_MIN = 64 * 1024,
     CREDIT_SUM = 64 * 1024 * 1024, /* from all */
     BUFFER_BYTES = MU_LAUNCH_DATA_FIXED + MU_LAUNCH_CHUNK_MAX,
+    PING_QUEUE_MAX = 4096, /* bytes that a daemon has not taken: it has pings enough */
 };
 
 static const char *const no_strings[] = {NULL};
@@ -115,6 +116,45 @@ void job_answer(struct job *job, mu_slot node, uint32_t number, uint32_t made, c
     struct mu_launch_message message = {
         .type = MU_LAUNCH_SPAWNED, .spawned = {.number = number, .job = made, .text = printable}};
     send_message(job_host_of(job, node), &message);
+}
+
+/* ---- the last helper of a ring: nothing is kept, and nothing decided here ---- */
+
+static void say_reach(struct job_host *host, const struct mu_launch_reach *asked, uint8_t reach,
+                      uint64_t clock_ns)
+{
+    struct mu_launch_message message = {.type = MU_LAUNCH_REACH, .reach = *asked};
+    message.reach.reach = reach;
+    message.reach.clock_ns = clock_ns;
+    send_message(host, &message);
+}
+
+/* Of a node without a connection to here nothing can be said. */
+void job_take_ask(struct job_host *host, const struct mu_launch_reach *ask)
+{
+    struct job *job = host->job;
+    if (ask->other >= machine_nodes(job->machine) || job->host_at[ask->other] == JOB_NO_HOST)
+        return;
+    struct job_host *subject = job_host_of(job, ask->other);
+    if (subject->conn == NULL) {
+        say_reach(host, ask, MU_LAUNCH_UNREACHED, 0);
+        return;
+    }
+    struct mu_launch_message ping = {.type = MU_LAUNCH_PING, .reach = *ask};
+    ping.reach.other = host->slot;
+    if (mu_conn_queued(subject->conn) <= PING_QUEUE_MAX)
+        send_message(subject, &ping);
+    say_reach(host, ask, MU_LAUNCH_TRYING, 0);
+}
+
+void job_take_pong(struct job_host *host, const struct mu_launch_reach *pong)
+{
+    struct job *job = host->job;
+    struct mu_launch_reach answer = *pong;
+    if (pong->other >= machine_nodes(job->machine) || job->host_at[pong->other] == JOB_NO_HOST)
+        return;
+    answer.other = host->slot;
+    say_reach(job_host_of(job, pong->other), &answer, MU_LAUNCH_HEARD, pong->clock_ns);
 }
 
 /* ---- the beginning ---- */

@@ -250,6 +250,14 @@ static const char *take(struct job_host *host, const struct mu_launch_message *m
         else
             job_answer(job, host->slot, message->spawn.number, 0, "this launcher starts one job");
         return NULL;
+    case MU_LAUNCH_ASK:
+        job_take_ask(host, &message->reach);
+        return NULL;
+    case MU_LAUNCH_PONG:
+        job_take_pong(host, &message->reach);
+        return NULL;
+    case MU_LAUNCH_PING:
+    case MU_LAUNCH_REACH:
     case MU_LAUNCH_SPAWNED:
     case MU_LAUNCH_JOB:
     case MU_LAUNCH_SIGNAL:

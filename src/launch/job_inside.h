@@ -58,6 +58,10 @@ extern const struct mu_conn_hooks job_conn_hooks; /* the owner is a struct job_h
 void job_hand_out(struct job *job); /* to all at once: see on_open() */
 void job_hand_late(struct job_host *host);
 
+/* A daemon asks whether this launcher reaches another one; one has answered. */
+void job_take_ask(struct job_host *host, const struct mu_launch_reach *ask);
+void job_take_pong(struct job_host *host, const struct mu_launch_reach *pong);
+
 static inline struct job_host *job_host_of(struct job *job, mu_slot node)
 {
     return &job->hosts[job->host_at[node]];

@@ -386,7 +386,12 @@ void mu_heartbeat_broke(struct mu_heartbeat *heartbeat, mu_slot slot)
         order(heartbeat, &wanted);
 }
 
-bool mu_heartbeat_harm(struct mu_heartbeat *heartbeat, const struct mu_harm *harm, uint64_t calm_ns)
+void mu_heartbeat_launcher(struct mu_heartbeat *heartbeat, const struct mu_heartbeat_answer *answer)
+{
+    order(heartbeat, &(struct mu_heartbeat_order){.type = MU_ORDER_LAUNCHER, .launcher = *answer});
+}
+
+bool mu_heartbeat_harm(struct mu_heartbeat *heartbeat, const struct mu_harm *harm)
 {
     assert(heartbeat->running);
     struct mu_harm_order *next = &heartbeat->loop->harm;
@@ -397,7 +402,6 @@ bool mu_heartbeat_harm(struct mu_heartbeat *heartbeat, const struct mu_harm *har
     if (harm->chaos.kind == MU_CHAOS_SLOW && heartbeat->late == NULL)
         return false;
     next->harm = *harm;
-    next->calm_ns = calm_ns;
     next->late = heartbeat->late;
     atomic_store_explicit(&next->waits, true, memory_order_release);
     wake(heartbeat);

@@ -73,7 +73,8 @@ int mu_heartbeat_fd(const struct mu_heartbeat *heartbeat);
 /* False: there is none, and the descriptor is no longer readable.  Whoever calls this until then
  * shows that the main loop moves (N14 of docs/spec/ring.md).
  *
- * While the queue is full, news waits in the thread.  No verdict is ever lost.  Of several reports
+ * While the queue is full, news waits in the thread, but for ASK_LAUNCHER, which comes again.  No
+ * verdict is ever lost.  Of several reports
  * about one node, of several words about the lease and of several faults, only the last one may
  * come then; reports about too many nodes are lost and counted. */
 bool mu_heartbeat_next(struct mu_heartbeat *heartbeat, struct mu_heartbeat_news *news);
@@ -96,11 +97,20 @@ bool mu_heartbeat_ready(struct mu_heartbeat *heartbeat);
  * harm when the queue is full: it is asked when its beat is late. */
 void mu_heartbeat_broke(struct mu_heartbeat *heartbeat, mu_slot slot);
 
+/* A launcher's answer to ASK_LAUNCHER.  When there is no room it is lost: the question comes again.
+ */
+struct mu_heartbeat_answer {
+    mu_slot subject;
+    uint64_t nonce, stamp_ns, clock_ns;
+    enum mu_launcher_reach reach;
+};
+void mu_heartbeat_launcher(struct mu_heartbeat *heartbeat,
+                           const struct mu_heartbeat_answer *answer);
+
 /* From then on datagrams are dropped or held back without a word, as this says.
  *
  * False also when the thread has not taken the last one yet, or there is no memory. */
-bool mu_heartbeat_harm(struct mu_heartbeat *heartbeat, const struct mu_harm *harm,
-                       uint64_t calm_ns);
+bool mu_heartbeat_harm(struct mu_heartbeat *heartbeat, const struct mu_harm *harm);
 
 /* ---- what it counts ---- */
 
@@ -121,7 +131,8 @@ struct mu_heartbeat_counts {
     uint64_t receive_errors, receive_errno; /* the same */
     uint64_t news_waiting;                  /* now, because the queue is full */
     uint64_t reports_lost;
-    uint64_t rounds; /* of the loop: how often it woke up */
+    uint64_t rounds; /* of the loop: how often it woke up, */
+    uint64_t at_ns;  /* and when it did last, on the detector's clock */
     /* How late TIMEOUT steps ran after the deadline that they were asked for: lags[b] of them by
      * less than 2^b ns, and not by less than half of that.  The last place has all above, too. */
     uint64_t lags[MU_HEARTBEAT_LAGS];

@@ -90,6 +90,13 @@ static void hear_main(struct mu_heartbeat_loop *loop, uint64_t now)
 
 /* ---- one step ---- */
 
+/* It is asked again each slack: no reason to wait for room. */
+static void ask_launcher(struct mu_heartbeat_loop *loop, const struct mu_detect_effect *effect)
+{
+    struct mu_heartbeat_news news = {.at_ns = read_ns(CLOCK_MONOTONIC), .effect = *effect};
+    loop->has_news |= mu_spsc_put(&loop->news, &news);
+}
+
 static void step(struct mu_heartbeat_loop *loop, const struct mu_detect_event *event)
 {
     if (loop->record != NULL)
@@ -109,6 +116,7 @@ static void step(struct mu_heartbeat_loop *loop, const struct mu_detect_event *e
             tell(loop, event->now_ns, effect);
             break;
         case MU_DETECT_ASK_LAUNCHER:
+            ask_launcher(loop, effect);
             break;
         case MU_DETECT_ASK_LOOP:
             ask_main(loop, event->now_ns);
@@ -146,6 +154,15 @@ static void follow(struct mu_heartbeat_loop *loop, uint64_t now,
     case MU_ORDER_BROKE:
         event.type = MU_DETECT_BROKE;
         event.broke.slot = order->broke.slot;
+        step(loop, &event);
+        return;
+    case MU_ORDER_LAUNCHER:
+        event.type = MU_DETECT_LAUNCHER;
+        event.launcher.subject = order->launcher.subject;
+        event.launcher.nonce = order->launcher.nonce;
+        event.launcher.stamp_ns = order->launcher.stamp_ns;
+        event.launcher.clock_ns = order->launcher.clock_ns;
+        event.launcher.reach = order->launcher.reach;
         step(loop, &event);
         return;
     }
@@ -295,6 +312,7 @@ void *mu_heartbeat_loop_run(void *argument)
         bool on_time = quiet && woke_ns - until_ns < PROMPT_NS;
         uint64_t now = on_time ? until_ns : woke_ns;
         mu_count(&loop->counts.rounds, 1);
+        mu_count_set(&loop->counts.at_ns, now);
         loop->datagrams.now_ns = now;
         hear_main(loop, now);
         take_orders(loop, now);

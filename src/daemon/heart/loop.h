@@ -5,7 +5,13 @@
 #include "daemon/heart/datagrams.h"
 #include "daemon/heart/backlog.h"
 
-enum mu_heartbeat_order_type { MU_ORDER_OUT = 1, MU_ORDER_SET, MU_ORDER_READY, MU_ORDER_BROKE };
+enum mu_heartbeat_order_type {
+    MU_ORDER_OUT = 1,
+    MU_ORDER_SET,
+    MU_ORDER_READY,
+    MU_ORDER_BROKE,
+    MU_ORDER_LAUNCHER
+};
 
 struct mu_heartbeat_order {
     enum mu_heartbeat_order_type type;
@@ -21,6 +27,7 @@ struct mu_heartbeat_order {
         struct {
             mu_slot slot;
         } broke;
+        struct mu_heartbeat_answer launcher;
     };
 };
 
@@ -29,7 +36,6 @@ struct mu_heartbeat_order {
 struct mu_harm_order {
     atomic_bool waits; /* the main thread has put one here, and the other has not taken it */
     struct mu_harm harm;
-    uint64_t calm_ns;
     struct mu_late *late;
 };
 

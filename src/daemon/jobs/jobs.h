@@ -44,6 +44,11 @@ struct mu_jobs_hooks {
     /* The launcher's answer to mu_jobs_spawn(): the number of the new job; 0: 'text' says why
      * not.  May be NULL. */
     void (*spawned)(void *owner, uint32_t job, uint32_t number, uint32_t made, const char *text);
+    /* To mu_jobs_ask_launcher(): how far a launcher came with the node in question. */
+    void (*reached)(void *owner, const struct mu_launch_reach *answer);
+    /* The launcher wants to know whether this node works: what its detector has on its clock; 0:
+     * it does not, say nothing. */
+    uint64_t (*alive_ns)(void *owner);
 };
 
 struct mu_jobs_config {
@@ -73,6 +78,10 @@ void mu_jobs_go(struct mu_jobs *jobs, uint32_t job);
  * why not. */
 const char *mu_jobs_spawn(struct mu_jobs *jobs, uint32_t job, uint32_t rank, uint32_t number,
                           const struct mu_launch_job *wish);
+
+/* The ring has nobody else to ask (ring.h, ASK_LAUNCHER): every launcher that has a job here is
+ * asked, and may answer with 'reached'.  Says nothing where there is none. */
+void mu_jobs_ask_launcher(struct mu_jobs *jobs, mu_slot subject, uint64_t nonce, uint64_t stamp_ns);
 
 /* A process of this node seems to be dying: waits for its end, for a moment. */
 void mu_jobs_dying(struct mu_jobs *jobs, uint32_t job, uint32_t rank);

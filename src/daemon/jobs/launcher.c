@@ -60,6 +60,35 @@ const char *mu_jobs_spawn(struct mu_jobs *jobs, uint32_t number, uint32_t rank, 
     return NULL;
 }
 
+/* ---- a launcher as the ring's last helper ---- */
+
+void mu_jobs_ask_launcher(struct mu_jobs *jobs, mu_slot subject, uint64_t nonce, uint64_t stamp_ns)
+{
+    struct mu_launch_message message = {
+        .type = MU_LAUNCH_ASK, .reach = {.other = subject, .nonce = nonce, .stamp_ns = stamp_ns}};
+    for (struct mu_job_launcher *at = jobs->launchers; at != NULL; at = at->next)
+        if (at->job != NULL) {
+            message.job = at->job->number;
+            send_to(at, &message);
+        }
+}
+
+static void on_ping(struct mu_job *job, const struct mu_launch_reach *ping)
+{
+    const struct mu_jobs_hooks *hooks = &job->jobs->config.hooks;
+    struct mu_launch_message pong = {.type = MU_LAUNCH_PONG, .job = job->number, .reach = *ping};
+    pong.reach.clock_ns = hooks->alive_ns == NULL ? 0 : hooks->alive_ns(hooks->owner);
+    if (pong.reach.clock_ns != 0)
+        mu_job_send(job, &pong);
+}
+
+static void on_reach(struct mu_job *job, const struct mu_launch_reach *answer)
+{
+    const struct mu_jobs_hooks *hooks = &job->jobs->config.hooks;
+    if (hooks->reached != NULL)
+        hooks->reached(hooks->owner, answer);
+}
+
 /* ---- a job begins ---- */
 
 static uint32_t count_here(const struct mu_launch_job *spec, mu_slot self)
@@ -308,6 +337,12 @@ static const char *on_job_message(struct mu_job *job, const struct mu_launch_mes
     case MU_LAUNCH_SPAWNED:
         on_spawned(job, message);
         return NULL;
+    case MU_LAUNCH_PING:
+        on_ping(job, &message->reach);
+        return NULL;
+    case MU_LAUNCH_REACH:
+        on_reach(job, &message->reach);
+        return NULL;
     case MU_LAUNCH_JOB:
     case MU_LAUNCH_STARTED:
     case MU_LAUNCH_ENDED:
@@ -319,6 +354,8 @@ static const char *on_job_message(struct mu_job *job, const struct mu_launch_mes
     case MU_LAUNCH_BOUND:
     case MU_LAUNCH_SPAWN:
     case MU_LAUNCH_READY:
+    case MU_LAUNCH_ASK:
+    case MU_LAUNCH_PONG:
         break;
     }
     return "a message that only a daemon sends";

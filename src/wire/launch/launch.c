@@ -208,6 +208,18 @@ static const char *spawned_error(const struct mu_launch_message *message, char *
                : say(text, "job %" PRIu32 " with a reason why it is none", message->spawned.job);
 }
 
+static const char *reach_error(const struct mu_launch_message *message, char *text)
+{
+    const struct mu_launch_reach *reach = &message->reach;
+    bool is_reach = message->type == MU_LAUNCH_REACH, is_heard = reach->reach == MU_LAUNCH_HEARD;
+    if (is_reach ? reach->reach < MU_LAUNCH_TRYING || reach->reach > MU_LAUNCH_HEARD
+                 : reach->reach != 0)
+        return say(text, "reach %u is wrong in a message of type %u", reach->reach, message->type);
+    if (reach->clock_ns != 0 && !is_heard && message->type != MU_LAUNCH_PONG)
+        return say(text, "a clock in a message of type %u, of nobody who answered", message->type);
+    return slot_error(reach->other, text);
+}
+
 const char *mu_launch_error(const struct mu_launch_message *message, char *text)
 {
     switch ((enum mu_launch_type)message->type) {
@@ -243,6 +255,11 @@ const char *mu_launch_error(const struct mu_launch_message *message, char *text)
         return spawn_error(message, text);
     case MU_LAUNCH_SPAWNED:
         return spawned_error(message, text);
+    case MU_LAUNCH_ASK:
+    case MU_LAUNCH_PING:
+    case MU_LAUNCH_PONG:
+    case MU_LAUNCH_REACH:
+        return reach_error(message, text);
     }
     return say(text, "message type %u is none of a launcher or a daemon", message->type);
 }
@@ -319,6 +336,15 @@ static void write_told(struct mu_writer *writer, const struct mu_launch_message 
     mu_write_evidence(writer, &message->told.evidence);
 }
 
+static void write_reach(struct mu_writer *writer, const struct mu_launch_reach *reach)
+{
+    mu_write_u32(writer, reach->other);
+    mu_write_u64(writer, reach->nonce);
+    mu_write_u64(writer, reach->stamp_ns);
+    mu_write_u64(writer, reach->clock_ns);
+    mu_write_u8(writer, reach->reach);
+}
+
 static void write_body(struct mu_writer *writer, const struct mu_launch_message *message)
 {
     switch ((enum mu_launch_type)message->type) {
@@ -371,6 +397,12 @@ static void write_body(struct mu_writer *writer, const struct mu_launch_message 
         mu_write_u32(writer, message->spawned.number);
         mu_write_u32(writer, message->spawned.job);
         write_string(writer, message->spawned.text);
+        return;
+    case MU_LAUNCH_ASK:
+    case MU_LAUNCH_PING:
+    case MU_LAUNCH_PONG:
+    case MU_LAUNCH_REACH:
+        write_reach(writer, &message->reach);
         return;
     }
     abort();
@@ -553,6 +585,15 @@ static void read_told(struct decoder *decoder, struct mu_launch_message *message
     read_evidence(decoder, &message->told.evidence);
 }
 
+static void read_reach(struct decoder *decoder, struct mu_launch_reach *reach)
+{
+    reach->other = mu_read_u32(&decoder->in);
+    reach->nonce = mu_read_u64(&decoder->in);
+    reach->stamp_ns = mu_read_u64(&decoder->in);
+    reach->clock_ns = mu_read_u64(&decoder->in);
+    reach->reach = mu_read_u8(&decoder->in);
+}
+
 static void read_body(struct decoder *decoder, struct mu_launch_message *message,
                       struct mu_launch_lists *lists)
 {
@@ -605,6 +646,12 @@ static void read_body(struct decoder *decoder, struct mu_launch_message *message
         message->spawned.number = mu_read_u32(&decoder->in);
         message->spawned.job = mu_read_u32(&decoder->in);
         message->spawned.text = read_string(decoder);
+        return;
+    case MU_LAUNCH_ASK:
+    case MU_LAUNCH_PING:
+    case MU_LAUNCH_PONG:
+    case MU_LAUNCH_REACH:
+        read_reach(decoder, &message->reach);
         return;
     }
     FAIL(decoder, "message type %u is none of a launcher or a daemon", message->type);

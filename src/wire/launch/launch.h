@@ -9,7 +9,7 @@
 #include "wire/base/evidence.h"
 #include "wire/peer/frame.h"
 
-enum { MU_LAUNCH_VERSION = 3 };
+enum { MU_LAUNCH_VERSION = 4 };
 
 enum {
     MU_LAUNCH_MESSAGE_MAX = 256 * 1024, /* a sealed frame of bulk holds as much */
@@ -32,6 +32,8 @@ enum mu_launch_type {
                           ends */
     MU_LAUNCH_CREDIT,  /* so many more bytes of output may come */
     MU_LAUNCH_SPAWNED, /* to a SPAWN: the job that it became, or why not */
+    MU_LAUNCH_PING,    /* answer with PONG: another node does not hear this one */
+    MU_LAUNCH_REACH,   /* to an ASK: how far the launcher came; twice, when the other one answers */
     /* from the daemon */
     MU_LAUNCH_STARTED = 32,
     MU_LAUNCH_ENDED,        /* of its processes: exactly one per rank, also when it never started */
@@ -43,6 +45,8 @@ enum mu_launch_type {
     MU_LAUNCH_BOUND,        /* to which core a process is bound, in words: it was asked for */
     MU_LAUNCH_SPAWN = 40,   /* a process wants a further job; SPAWNED answers */
     MU_LAUNCH_READY,        /* the job has begun here, where no process of it is */
+    MU_LAUNCH_ASK,          /* do you reach this node?  Nobody else is left to be asked */
+    MU_LAUNCH_PONG,
 };
 
 /* Each process on a core of its own, on those of its node, or wherever the kernel likes. */
@@ -102,6 +106,18 @@ struct mu_launch_job {
 
 #define MU_RANK_NONE UINT32_MAX
 
+/* How far a launcher came: the numbers of enum mu_launcher_reach. */
+enum mu_launch_how_far { MU_LAUNCH_TRYING = 1, MU_LAUNCH_UNREACHED, MU_LAUNCH_HEARD };
+
+/* A question of one daemon about another, on its way to there and back.  The launcher keeps nothing
+ * of it. */
+struct mu_launch_reach {
+    mu_slot other;            /* ASK, REACH: the node in question.  PING, PONG: who wants to know */
+    uint64_t nonce, stamp_ns; /* of who wants to know; they come back as they were */
+    uint64_t clock_ns; /* PONG, and a REACH that comes of it: what its detector had on its clock */
+    uint8_t reach;     /* REACH: enum mu_launch_how_far.  Else 0 */
+};
+
 struct mu_launch_message {
     uint8_t type; /* enum mu_launch_type */
     uint32_t job; /* number of the job: every message is about one */
@@ -155,6 +171,7 @@ struct mu_launch_message {
             uint32_t job;     /* 0: it is none */
             const char *text; /* printable ASCII: why not; else empty */
         } spawned;
+        struct mu_launch_reach reach; /* ASK, PING, PONG, REACH */
     };
 };
 

@@ -165,7 +165,7 @@ static void test_cut_off(void **state)
     await_ring(world);
     const struct mu_harm cut = {.is_on = true,
                                 .chaos = {.kind = MU_CHAOS_CUT, .in = true, .out = true}};
-    assert_true(mu_heartbeat_harm(world->node[1], &cut, 0));
+    assert_true(mu_heartbeat_harm(world->node[1], &cut));
     await_news(world, 2, MU_DETECT_VERDICT, 1);
     carry_death(world, 1);
     AWAIT_COUNTS(world, 1, c.cut > 0 && !holds_lease(world, 1));
@@ -175,7 +175,7 @@ static void test_cut_off(void **state)
     assert_int_equal(after.in, before.in);
     assert_int_equal(after.out, before.out);
 
-    assert_true(mu_heartbeat_harm(world->node[1], &(struct mu_harm){0}, 1000 * MS));
+    assert_true(mu_heartbeat_harm(world->node[1], &(struct mu_harm){0}));
     await_news(world, 1, MU_DETECT_FENCED, MU_SLOT_NONE);
     assert_int_equal(said(world, 1, MU_DETECT_VERDICT, MU_SLOT_NONE), 0);
     close_world(world);
@@ -248,8 +248,8 @@ static void test_orders_wait_for_room(void **state)
         assert_true(mu_heartbeat_out(world->node[0], 1, 1));
     assert_false(mu_heartbeat_out(world->node[0], 2, 1));
     assert_false(mu_heartbeat_set(world->node[0], 20 * MS, 4000 * MS));
-    assert_true(mu_heartbeat_harm(world->node[0], &(struct mu_harm){0}, 0));
-    assert_false(mu_heartbeat_harm(world->node[0], &(struct mu_harm){0}, 0)); /* one at a time */
+    assert_true(mu_heartbeat_harm(world->node[0], &(struct mu_harm){0}));
+    assert_false(mu_heartbeat_harm(world->node[0], &(struct mu_harm){0})); /* one at a time */
     atomic_store(&watch.hold, false);
     sem_post(&watch.go);
     for (struct turns turns = begin_turns(); !mu_heartbeat_out(world->node[0], 2, 1);)

@@ -874,7 +874,7 @@ static void test_broken_rules(void **state)
 
     launcher = fake_connect();
     mu_conn_send(launcher->conn, &byte, 1);
-    expect_thrown_out(launcher, "version 120 of a launcher's or daemon's message is not 3");
+    expect_thrown_out(launcher, "version 120 of a launcher's or daemon's message is not 4");
 }
 
 /* ---- news ---- */

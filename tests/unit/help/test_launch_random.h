@@ -7,14 +7,15 @@
 
 #include "wire/launch/launch.h"
 
-enum { LAUNCH_TYPES = 17, LAUNCH_RUNS = 12, LAUNCH_PROGRAMS = 4, LAUNCH_LIST = 6 };
+enum { LAUNCH_TYPES = 21, LAUNCH_RUNS = 12, LAUNCH_PROGRAMS = 4, LAUNCH_LIST = 6 };
 
 static const uint8_t launch_types[LAUNCH_TYPES] = {
     MU_LAUNCH_JOB,     MU_LAUNCH_SIGNAL,     MU_LAUNCH_STOP,         MU_LAUNCH_OVER,
     MU_LAUNCH_INPUT,   MU_LAUNCH_CREDIT,     MU_LAUNCH_STARTED,      MU_LAUNCH_ENDED,
     MU_LAUNCH_OUTPUT,  MU_LAUNCH_OUTPUT_END, MU_LAUNCH_INPUT_CREDIT, MU_LAUNCH_TOLD,
     MU_LAUNCH_REFUSED, MU_LAUNCH_SPAWN,      MU_LAUNCH_SPAWNED,      MU_LAUNCH_READY,
-    MU_LAUNCH_BOUND,
+    MU_LAUNCH_BOUND,   MU_LAUNCH_ASK,        MU_LAUNCH_PING,         MU_LAUNCH_PONG,
+    MU_LAUNCH_REACH,
 };
 
 /* What a message points to. */
@@ -196,6 +197,18 @@ static inline struct mu_launch_message random_launch(struct random *r, uint8_t t
         if (message.spawned.job == 0)
             random_text(r, memory->text, 1, MU_LAUNCH_TEXT_MAX);
         message.spawned.text = memory->text;
+        break;
+    case MU_LAUNCH_ASK:
+    case MU_LAUNCH_PING:
+    case MU_LAUNCH_PONG:
+    case MU_LAUNCH_REACH:
+        message.reach.other = (mu_slot)random_below(r, MU_SIZE_MAX);
+        message.reach.nonce = random_between(r, 0, UINT64_MAX);
+        message.reach.stamp_ns = random_between(r, 0, UINT64_MAX);
+        if (type == MU_LAUNCH_REACH)
+            message.reach.reach = (uint8_t)random_between(r, 1, 3);
+        if (type == MU_LAUNCH_PONG || message.reach.reach == 3)
+            message.reach.clock_ns = random_between(r, 0, UINT64_MAX);
         break;
     }
     return message;

@@ -66,7 +66,7 @@ static struct mu_evidence killed(void)
     };
 }
 
-enum { EXAMPLES = 17 };
+enum { EXAMPLES = 21 };
 
 /* One message of each type. */
 static struct mu_launch_message example(int i)
@@ -151,6 +151,20 @@ static struct mu_launch_message example(int i)
         message.bound.rank = 2;
         message.bound.text = "core 1: [./B]";
         break;
+    case 16:
+    case 17:
+    case 18:
+    case 19: {
+        static const uint8_t types[] = {MU_LAUNCH_ASK, MU_LAUNCH_PING, MU_LAUNCH_PONG,
+                                        MU_LAUNCH_REACH};
+        message.type = types[i - 16];
+        message.reach.other = MU_SIZE_MAX - 1;
+        message.reach.nonce = 77;
+        message.reach.stamp_ns = 78;
+        message.reach.clock_ns = i >= 18 ? 79 : 0;
+        message.reach.reach = i == 19 ? 3 : 0;
+        break;
+    }
     default:
         message.type = MU_LAUNCH_REFUSED;
         message.refused.text = "job 9 runs here already";
@@ -287,7 +301,7 @@ static void test_news_of_a_death_come_back(void **state)
 static void test_the_bytes_of_output(void **state)
 {
     (void)state;
-    const uint8_t expected[] = {3, 34, 0, 0, 0, 9, 0, 0, 0, 4, 2, 'h', 'i', 0, 255};
+    const uint8_t expected[] = {4, 34, 0, 0, 0, 9, 0, 0, 0, 4, 2, 'h', 'i', 0, 255};
     struct mu_launch_message message = example(7);
     assert_int_equal(encode(bytes, sizeof bytes, &message), sizeof expected);
     assert_memory_equal(bytes, expected, sizeof expected);
@@ -392,8 +406,8 @@ static void test_head(void **state)
     struct mu_launch_message message = example(3);
     size_t count = encode(bytes, sizeof bytes, &message);
     bytes[0] = 2;
-    expect_refusal(count, "version 2 of a launcher's or daemon's message is not 3");
-    bytes[0] = 3;
+    expect_refusal(count, "version 2 of a launcher's or daemon's message is not 4");
+    bytes[0] = 4;
     bytes[1] = 200;
     expect_refusal(count, "message type 200");
     expect_refusal(0, "ends inside a field, after 0 bytes");
