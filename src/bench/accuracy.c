@@ -22,7 +22,7 @@ enum {
 static const char path[] = "muster bench accuracy";
 
 struct accuracy {
-    struct rig ring;
+    struct rig rig;
     uint64_t load_per_core, seconds;
     bool with_launch;
     struct load load;
@@ -68,9 +68,8 @@ static void on_lost(void *owner, mu_slot node, const char *text)
 static void count_before(struct accuracy *a)
 {
     char why[MACHINE_TEXT_MAX];
-    for (mu_slot node = 0; node < a->ring.config.nodes; node++)
-        if (!machine_alive(a->ring.machine, node) ||
-            !rig_ask(&a->ring, node, &a->before[node], why))
+    for (mu_slot node = 0; node < a->rig.config.nodes; node++)
+        if (!machine_alive(a->rig.machine, node) || !rig_ask(&a->rig, node, &a->before[node], why))
             a->before[node] = (struct rig_counts){0};
 }
 
@@ -78,11 +77,11 @@ static void count_before(struct accuracy *a)
 static void count_after(struct accuracy *a)
 {
     char why[MACHINE_TEXT_MAX];
-    for (mu_slot node = 0; node < a->ring.config.nodes; node++) {
+    for (mu_slot node = 0; node < a->rig.config.nodes; node++) {
         struct rig_counts now;
         const struct rig_counts *before = &a->before[node];
-        if (before->up_ns == 0 || !machine_alive(a->ring.machine, node) ||
-            !rig_ask(&a->ring, node, &now, why))
+        if (before->up_ns == 0 || !machine_alive(a->rig.machine, node) ||
+            !rig_ask(&a->rig, node, &now, why))
             continue;
         a->heartbeats += now.beats_out - before->beats_out;
         a->unreachable += now.unreachable - before->unreachable;
@@ -115,7 +114,7 @@ static bool go_on(struct accuracy *a)
     while (!is_enough(a, a->measured + measured, a->spoilt + spoilt) && window_now(a) <= last) {
         if (a->with_launch && !launch_go_on(&a->launch))
             return false;
-        if (!rig_pass_ms(&a->ring, LOOK_MS))
+        if (!rig_pass_ms(&a->rig, LOOK_MS))
             return false;
         watch_take(&a->watch);
         if (last == SIZE_MAX && watch_has_verdict(&a->watch))
@@ -132,8 +131,8 @@ static bool go_on(struct accuracy *a)
 
 static bool is_excused(const struct accuracy *a, const struct verdict *verdict)
 {
-    return verdict_is_excused(verdict, &a->windows, a->ring.config.period_ns,
-                              a->ring.config.timeout_ns);
+    return verdict_is_excused(verdict, &a->windows, a->rig.config.period_ns,
+                              a->rig.config.timeout_ns);
 }
 
 static void tell_verdict(const struct accuracy *a, mu_slot node, bool excused)
@@ -142,7 +141,7 @@ static void tell_verdict(const struct accuracy *a, mu_slot node, bool excused)
     const struct verdict *verdict = &a->watch.verdicts[node];
     double at_s = ((double)verdict->seen_ns - (double)a->windows.start_ns) / 1e9;
     uint64_t stall_ns =
-        verdict_stall_ns(verdict, &a->windows, a->ring.config.period_ns, a->ring.config.timeout_ns);
+        verdict_stall_ns(verdict, &a->windows, a->rig.config.period_ns, a->rig.config.timeout_ns);
     fprintf(
         stderr,
         "%s: node %u was declared %s, %.3f s after the beginning, when the host stood still for "
@@ -157,7 +156,7 @@ static void tell_excused(const struct accuracy *a, uint64_t count)
     uint64_t after_ns = 0, told = 0;
     for (; told < count && told < EXCUSED_TOLD_MAX; told++) {
         mu_slot first = MU_SLOT_NONE;
-        for (mu_slot node = 0; node < a->ring.config.nodes; node++) {
+        for (mu_slot node = 0; node < a->rig.config.nodes; node++) {
             const struct verdict *verdict = &a->watch.verdicts[node];
             if (verdict->seen_ns > after_ns && is_excused(a, verdict) &&
                 (first == MU_SLOT_NONE || verdict->seen_ns < a->watch.verdicts[first].seen_ns))
@@ -175,7 +174,7 @@ static void tell_excused(const struct accuracy *a, uint64_t count)
 static void judge(struct accuracy *a)
 {
     uint64_t excused = 0;
-    for (mu_slot node = 0; node < a->ring.config.nodes; node++) {
+    for (mu_slot node = 0; node < a->rig.config.nodes; node++) {
         const struct verdict *verdict = &a->watch.verdicts[node];
         if (verdict->seen_ns == 0)
             continue;
@@ -211,8 +210,8 @@ static bool measure(struct accuracy *a)
 static bool open_machine(struct accuracy *a, const struct rig_config *config, bool *again)
 {
     uint64_t from_ns = bench_now_ns();
-    bool opened = rig_open(&a->ring, config);
-    *again = !opened && a->ring.signal == 0 && stall_between(&a->windows, from_ns, bench_now_ns());
+    bool opened = rig_open(&a->rig, config);
+    *again = !opened && a->rig.signal == 0 && stall_between(&a->windows, from_ns, bench_now_ns());
     if (*again)
         fprintf(stderr, "%s: the host stood still meanwhile, so once more\n", path);
     return opened;
@@ -228,7 +227,7 @@ static bool measure_machine(struct accuracy *a, const struct rig_config *config)
     watch_close(&a->watch);
     launch_stop(&a->launch);
     load_stop(&a->load);
-    rig_close(&a->ring);
+    rig_close(&a->rig);
     return good;
 }
 
@@ -236,13 +235,14 @@ static bool measure_machine(struct accuracy *a, const struct rig_config *config)
 
 static void print_json(const struct accuracy *a)
 {
-    const struct rig_config *ring = &a->ring.config;
+    const struct rig_config *config = &a->rig.config;
     json_t *object = json_object(), *lag = json_object(), *stalls = json_object();
     json_object_set_new(object, "bench", json_string("accuracy"));
-    json_object_set_new(object, "nodes", json_integer(ring->nodes));
-    json_object_set_new(object, "period_ms", json_integer((json_int_t)(ring->period_ns / 1000000)));
+    json_object_set_new(object, "nodes", json_integer(config->nodes));
+    json_object_set_new(object, "period_ms",
+                        json_integer((json_int_t)(config->period_ns / 1000000)));
     json_object_set_new(object, "timeout_ms",
-                        json_integer((json_int_t)(ring->timeout_ns / 1000000)));
+                        json_integer((json_int_t)(config->timeout_ns / 1000000)));
     json_object_set_new(object, "load", json_integer((json_int_t)a->load_per_core));
     json_object_set_new(object, "launch", json_boolean(a->with_launch));
     json_object_set_new(object, "seconds", json_integer((json_int_t)(a->measured - a->spoilt)));
@@ -265,11 +265,11 @@ static void print_json(const struct accuracy *a)
 
 static void print_words(const struct accuracy *a)
 {
-    const struct rig_config *ring = &a->ring.config;
+    const struct rig_config *config = &a->rig.config;
     printf("%u nodes, heartbeats every %llu ms, timeout %llu ms; %llu computing processes for each "
            "core, %llu short ones launched\n",
-           ring->nodes, (unsigned long long)(ring->period_ns / 1000000),
-           (unsigned long long)(ring->timeout_ns / 1000000), (unsigned long long)a->load_per_core,
+           config->nodes, (unsigned long long)(config->period_ns / 1000000),
+           (unsigned long long)(config->timeout_ns / 1000000), (unsigned long long)a->load_per_core,
            (unsigned long long)a->launch.processes);
     printf("  %llu false verdicts in %zu s with %llu heartbeats and acknowledgements\n",
            (unsigned long long)a->wrong, a->measured - a->spoilt,
@@ -346,7 +346,7 @@ int cmd_bench_accuracy(int argc, char **argv)
     a.windows.width_ns = WINDOW_NS;
     a.windows.limit_ns = config.timeout_ns - config.period_ns;
     a.windows.near_ns = config.timeout_ns;
-    a.launch.ring = a.watch.ring = &a.ring;
+    a.launch.rig = a.watch.rig = &a.rig;
     if (!make(&a, config.nodes)) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         return 1;
@@ -366,5 +366,5 @@ int cmd_bench_accuracy(int argc, char **argv)
     bool enough = a.measured - a.spoilt >= a.seconds;
     if (good && !enough)
         tell_too_little(&a);
-    return rig_end(&a.ring, good && enough && a.wrong == 0 ? 0 : 1);
+    return rig_end(&a.rig, good && enough && a.wrong == 0 ? 0 : 1);
 }

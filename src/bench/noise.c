@@ -24,7 +24,7 @@ struct usage {
 };
 
 struct noise {
-    struct rig ring;
+    struct rig rig;
     struct bare_ring bare;
     uint32_t rounds, round_periods;
     struct rig_counts *before; /* of each node */
@@ -55,15 +55,15 @@ static void unmake(struct noise *n)
 static bool ask(struct noise *n, mu_slot node, struct rig_counts *counts)
 {
     char why[MACHINE_TEXT_MAX];
-    bool good = rig_ask(&n->ring, node, counts, why);
+    bool good = rig_ask(&n->rig, node, counts, why);
     if (!good)
-        rig_broke(&n->ring, node, why);
+        rig_broke(&n->rig, node, why);
     return good;
 }
 
 static bool begin(struct noise *n)
 {
-    for (mu_slot node = 0; node < n->ring.config.nodes; node++)
+    for (mu_slot node = 0; node < n->rig.config.nodes; node++)
         if (!ask(n, node, &n->before[node]))
             return false;
     return true;
@@ -71,7 +71,7 @@ static bool begin(struct noise *n)
 
 static bool end(struct noise *n)
 {
-    for (mu_slot node = 0; node < n->ring.config.nodes; node++) {
+    for (mu_slot node = 0; node < n->rig.config.nodes; node++) {
         struct rig_counts now;
         const struct rig_counts *before = &n->before[node];
         struct usage *usage = &n->usage[node];
@@ -88,22 +88,22 @@ static bool end(struct noise *n)
 static bool measure_bare(struct noise *n)
 {
     /* One period until they begin, and one until the last of them ends. */
-    uint64_t ms = (n->round_periods + 2) * n->ring.config.period_ns / 1000000;
-    if (bare_ring_go(&n->bare, n->round_periods) && rig_pass_ms(&n->ring, (uint32_t)ms) &&
+    uint64_t ms = (n->round_periods + 2) * n->rig.config.period_ns / 1000000;
+    if (bare_ring_go(&n->bare, n->round_periods) && rig_pass_ms(&n->rig, (uint32_t)ms) &&
         bare_ring_take(&n->bare))
         return true;
-    if (n->ring.signal == 0)
+    if (n->rig.signal == 0)
         fprintf(stderr, "%s: the bare sockets: %s\n", path, strerror(errno));
     return false;
 }
 
 static bool measure(struct noise *n)
 {
-    uint64_t ms = n->round_periods * n->ring.config.period_ns / 1000000;
-    bool good = rig_wait_heard(&n->ring) && rig_pass_ms(&n->ring, SETTLE_MS);
+    uint64_t ms = n->round_periods * n->rig.config.period_ns / 1000000;
+    bool good = rig_wait_heard(&n->rig) && rig_pass_ms(&n->rig, SETTLE_MS);
     for (uint32_t i = 0; good && i < n->rounds; i++) {
         output_progress("%u of %u", i + 1, n->rounds);
-        good = begin(n) && rig_pass_ms(&n->ring, (uint32_t)ms) && end(n) && measure_bare(n);
+        good = begin(n) && rig_pass_ms(&n->rig, (uint32_t)ms) && end(n) && measure_bare(n);
     }
     output_progress_end();
     return good;
@@ -111,8 +111,8 @@ static bool measure(struct noise *n)
 
 static void work_out(struct noise *n)
 {
-    uint32_t nodes = n->ring.config.nodes;
-    double period_ns = (double)n->ring.config.period_ns, seconds = 0;
+    uint32_t nodes = n->rig.config.nodes;
+    double period_ns = (double)n->rig.config.period_ns, seconds = 0;
     for (uint32_t i = 0; i < nodes; i++)
         n->values[i] = (double)n->usage[i].cpu_ns / ((double)n->usage[i].up_ns / period_ns);
     n->cpu_ns = bench_figures_of(n->values, nodes);
@@ -120,7 +120,7 @@ static void work_out(struct noise *n)
         n->values[i] = (double)n->bare.nodes[i].cpu_ns / (double)n->bare.nodes[i].periods;
     n->bare_ns = bench_figures_of(n->values, nodes);
     for (uint32_t i = 0; i < nodes; i++)
-        n->values[i] = bench_pss_kib(machine_daemon(n->ring.machine, i));
+        n->values[i] = bench_pss_kib(machine_daemon(n->rig.machine, i));
     n->pss_kib = bench_figures_of(n->values, nodes);
     for (uint32_t i = 0; i < nodes; i++) {
         seconds += (double)n->usage[i].up_ns / 1e9;
@@ -138,9 +138,9 @@ static void print_json(const struct noise *n)
     json_t *object = json_object();
     bool has_pss = n->pss_kib.median > 0; /* daemons guard a key: only root may look at them */
     json_object_set_new(object, "bench", json_string("noise"));
-    json_object_set_new(object, "nodes", json_integer(n->ring.config.nodes));
+    json_object_set_new(object, "nodes", json_integer(n->rig.config.nodes));
     json_object_set_new(object, "period_ms",
-                        json_integer((json_int_t)(n->ring.config.period_ns / 1000000)));
+                        json_integer((json_int_t)(n->rig.config.period_ns / 1000000)));
     json_object_set_new(object, "cpu_ns_per_period", json_real(n->cpu_ns.median));
     json_object_set_new(object, "bare_ns", json_real(n->bare_ns.median));
     json_object_set_new(object, "ratio", json_real(n->cpu_ns.median / n->bare_ns.median));
@@ -153,9 +153,9 @@ static void print_json(const struct noise *n)
 
 static void print_words(const struct noise *n)
 {
-    double share = n->cpu_ns.median / (double)n->ring.config.period_ns;
-    printf("%u nodes, heartbeats every %llu ms, nothing happens\n", n->ring.config.nodes,
-           (unsigned long long)(n->ring.config.period_ns / 1000000));
+    double share = n->cpu_ns.median / (double)n->rig.config.period_ns;
+    printf("%u nodes, heartbeats every %llu ms, nothing happens\n", n->rig.config.nodes,
+           (unsigned long long)(n->rig.config.period_ns / 1000000));
     printf("  the heartbeats of a daemon take %.1f us of a core in each period (%.4f %%), of the "
            "busiest %.1f us\n",
            n->cpu_ns.median / 1e3, share * 100, n->cpu_ns.max / 1e3);
@@ -207,7 +207,7 @@ int cmd_bench_noise(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         return 1;
     }
-    bool good = rig_open(&n.ring, &config) && measure(&n);
+    bool good = rig_open(&n.rig, &config) && measure(&n);
     if (good) {
         work_out(&n);
         if (json)
@@ -216,7 +216,7 @@ int cmd_bench_noise(int argc, char **argv)
             print_words(&n);
     }
     bare_ring_stop(&n.bare);
-    rig_close(&n.ring);
+    rig_close(&n.rig);
     unmake(&n);
-    return rig_end(&n.ring, good ? 0 : 1);
+    return rig_end(&n.rig, good ? 0 : 1);
 }

@@ -88,7 +88,7 @@ static bool start(struct launch *launch)
     static const char *const argv[] = {"true", NULL};
     const struct job_hooks hooks = {.owner = launch, .ended = on_ended, .idle = on_idle};
     launch->is_idle = false;
-    launch->job = rig_start_job(launch->ring, LAUNCH_PER_NODE, argv, MU_LAUNCH_PART, &hooks);
+    launch->job = rig_start_job(launch->rig, LAUNCH_PER_NODE, argv, MU_LAUNCH_PART, &hooks);
     return launch->job != NULL;
 }
 

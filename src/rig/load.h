@@ -20,9 +20,9 @@ void load_stop(struct load *load);
 
 enum { LAUNCH_PER_NODE = 2 };
 
-/* Zeroed, then .ring. */
+/* Zeroed, then .rig. */
 struct launch {
-    struct rig *ring;
+    struct rig *rig;
     struct job *job;
     bool is_idle;
     uint64_t jobs;      /* that are over */

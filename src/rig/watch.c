@@ -17,12 +17,12 @@ static bool is_watched(const struct watch *watch, mu_slot node)
 static void open_link(struct watch *watch, int i)
 {
     struct mu_local_message message = {.type = MU_LOCAL_WATCH};
-    uint32_t nodes = watch->ring->config.nodes;
+    uint32_t nodes = watch->rig->config.nodes;
     for (uint32_t tried = 0; tried < nodes && !watch->links[i].is_open; tried++) {
-        struct operator_daemon daemon = {.machine = machine_id(watch->ring->machine),
+        struct operator_daemon daemon = {.machine = machine_id(watch->rig->machine),
                                          .slot = watch->next};
         watch->next = (watch->next + 1) % nodes;
-        if (is_watched(watch, daemon.slot) || !machine_alive(watch->ring->machine, daemon.slot) ||
+        if (is_watched(watch, daemon.slot) || !machine_alive(watch->rig->machine, daemon.slot) ||
             !operator_open(&watch->links[i].link, &daemon))
             continue;
         watch->links[i].node = daemon.slot;
@@ -42,7 +42,7 @@ static void close_link(struct watch *watch, int i)
 
 static void take_event(struct watch *watch, const struct mu_local_event *event)
 {
-    if (event->subject != MU_SUBJECT_NODE || event->node >= watch->ring->config.nodes)
+    if (event->subject != MU_SUBJECT_NODE || event->node >= watch->rig->config.nodes)
         return;
     struct verdict *verdict = &watch->verdicts[event->node];
     uint64_t seen_ns = event->learned_ns - event->age_ns;
@@ -90,7 +90,7 @@ void watch_close(struct watch *watch)
 
 bool watch_has_verdict(const struct watch *watch)
 {
-    for (mu_slot node = 0; node < watch->ring->config.nodes; node++)
+    for (mu_slot node = 0; node < watch->rig->config.nodes; node++)
         if (watch->verdicts[node].seen_ns != 0)
             return true;
     return false;

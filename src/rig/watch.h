@@ -14,9 +14,9 @@ struct verdict {
     struct mu_evidence evidence;
 };
 
-/* Zeroed, then .ring and .verdicts. */
+/* Zeroed, then .rig and .verdicts. */
 struct watch {
-    struct rig *ring;
+    struct rig *rig;
     struct verdict *verdicts; /* of each node */
     struct {
         bool is_open;

@@ -57,7 +57,7 @@ bool tune_rig_open(struct tune_rig *rig, uint32_t nodes, uint32_t load_per_core,
         .windows = {.width_ns = WINDOW_NS},
         .is_realtime = true,
     };
-    rig->launch.ring = rig->watch.ring = &rig->ring;
+    rig->launch.rig = rig->watch.rig = &rig->rig;
     rig->watch.verdicts = calloc(nodes, sizeof *rig->watch.verdicts);
     rig->before = calloc(nodes, sizeof *rig->before);
     if (!stall_windows_make(&rig->windows, span_ns + EXTRA_NS) || rig->watch.verdicts == NULL ||
@@ -75,7 +75,7 @@ static void close_machine(struct tune_rig *rig)
     launch_stop(&rig->launch);
     load_stop(&rig->load);
     if (rig->is_open)
-        rig_close(&rig->ring);
+        rig_close(&rig->rig);
     rig->is_open = false;
 }
 
@@ -101,9 +101,9 @@ static bool open_machine(struct tune_rig *rig, uint64_t period_ns)
         rig->is_open = true;
         rig->is_spent = false;
         rig->machines++;
-        if (rig_open(&rig->ring, &rig->config) && rig_wait_heard(&rig->ring))
+        if (rig_open(&rig->rig, &rig->config) && rig_wait_heard(&rig->rig))
             return true;
-        again = rig->ring.signal == 0 &&
+        again = rig->rig.signal == 0 &&
                 stall_longest_between_ns(&rig->windows, from_ns, bench_now_ns()) > limit_ns;
         close_machine(rig);
     }
@@ -142,7 +142,7 @@ static bool order(struct tune_rig *rig, uint64_t period_ns, uint64_t timeout_ns,
     bool told = false;
     *is_refused = false;
     for (mu_slot node = 0; node < rig->config.nodes && !told && !*is_refused; node++) {
-        const struct operator_daemon daemon = {.machine = machine_id(rig->ring.machine),
+        const struct operator_daemon daemon = {.machine = machine_id(rig->rig.machine),
                                                .slot = node};
         struct operator_link link;
         told = operator_open(&link, &daemon) && operator_order(&link, &set);
@@ -161,11 +161,11 @@ static bool wait_taken(struct tune_rig *rig, uint64_t period_ns)
     mu_slot node = 0;
     while (node < rig->config.nodes && bench_now_ns() < until_ns) {
         struct rig_counts now;
-        if (rig_ask(&rig->ring, node, &now, why) && now.period_ns == period_ns) {
+        if (rig_ask(&rig->rig, node, &now, why) && now.period_ns == period_ns) {
             node++;
             continue;
         }
-        if (!rig_pass_ms(&rig->ring, LOOK_MS))
+        if (!rig_pass_ms(&rig->rig, LOOK_MS))
             return false;
         watch_take(&rig->watch);
         if (watch_has_verdict(&rig->watch))
@@ -189,7 +189,7 @@ static bool set_times(struct tune_rig *rig, enum tune_condition condition, uint6
             return false;
     }
     rig->is_spent = rig->is_spent || !told; /* nobody answers: the next step has others */
-    return told ? wait_taken(rig, period_ns) : rig->ring.signal == 0;
+    return told ? wait_taken(rig, period_ns) : rig->rig.signal == 0;
 }
 
 /* ---- one step ---- */
@@ -198,7 +198,7 @@ static void count_before(struct tune_rig *rig)
 {
     char why[MACHINE_TEXT_MAX];
     for (mu_slot node = 0; node < rig->config.nodes; node++)
-        if (!rig_ask(&rig->ring, node, &rig->before[node], why))
+        if (!rig_ask(&rig->rig, node, &rig->before[node], why))
             rig->before[node] = (struct rig_counts){0};
 }
 
@@ -209,7 +209,7 @@ static void count_after(struct tune_rig *rig, struct tune_sample *sum)
     for (mu_slot node = 0; node < rig->config.nodes; node++) {
         struct rig_counts now;
         const struct rig_counts *before = &rig->before[node];
-        if (before->up_ns == 0 || !rig_ask(&rig->ring, node, &now, why))
+        if (before->up_ns == 0 || !rig_ask(&rig->rig, node, &now, why))
             continue;
         sum->node_ns += now.up_ns - before->up_ns;
         sum->cpu_ns += now.cpu_ns - before->cpu_ns;
@@ -226,7 +226,7 @@ static bool pass(struct tune_rig *rig, bool is_launching, uint64_t timeout_ns, u
     uint64_t until_ns = bench_now_ns() + span_ns;
     bool is_ending = false;
     while (bench_now_ns() < until_ns) {
-        if (!rig_pass_ms(&rig->ring, LOOK_MS))
+        if (!rig_pass_ms(&rig->rig, LOOK_MS))
             return false;
         watch_take(&rig->watch);
         if (!is_ending && watch_has_verdict(&rig->watch)) {

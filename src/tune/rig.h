@@ -12,7 +12,7 @@
 struct tune_rig {
     struct rig_config config;
     uint32_t load_per_core;
-    struct rig ring;
+    struct rig rig;
     bool is_open;  /* there are daemons, */
     bool is_spent; /* of which some were declared dead, or do not answer */
     struct load load;
@@ -40,7 +40,7 @@ typedef void tune_rig_tick(void *owner);
 
 /* Daemons with these times for so long, or until one is declared dead: then 'text' says how the
  * first of those came about that nothing excuses.  Else it is empty.  False: it has said what
- * broke, or a signal came (ring.signal). */
+ * broke, or a signal came (rig.signal). */
 bool tune_rig_step(struct tune_rig *rig, enum tune_condition condition, uint64_t period_ns,
                    uint64_t span_ns, struct tune_sample *sample, char text[VERDICT_TEXT_MAX],
                    tune_rig_tick *tick, void *owner);

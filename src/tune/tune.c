@@ -208,5 +208,5 @@ int cmd_tune(int argc, char **argv)
         tune_print_json(&t.outcome);
     else if (good)
         tune_print_words(&t.outcome);
-    return rig_end(&t.rig.ring, good && t.outcome.has_advice ? 0 : 1);
+    return rig_end(&t.rig.rig, good && t.outcome.has_advice ? 0 : 1);
 }

@@ -94,14 +94,14 @@ static bool measure_one(struct bench_agree *b, const struct rig_agree *what)
     bool good = agree_rig_begin(&b->rig, what);
     uint64_t end_ns = bench_now_ns() + WAIT_MS * UINT64_C(1000000);
     while (good && !all_done(page) && bench_now_ns() < end_ns)
-        good = agree_rig_pass_ms(&b->rig, 20);
+        good = rig_pass_ms(&b->rig.rig, 20);
     if (good && !all_done(page)) {
         fprintf(stderr, "%s: processes have not agreed after %d s\n", path, WAIT_MS / 1000);
         good = false;
     }
     if (good)
         take(b);
-    agree_rig_end(&b->rig);
+    rig_close(&b->rig.rig);
     return good;
 }
 
@@ -227,8 +227,7 @@ int cmd_bench_agree(int argc, char **argv)
     bool good = opened && measure(&b);
     if (good)
         print(&b, json);
-    if (opened)
-        agree_rig_close(&b.rig);
+    rig_page_free(b.rig.page);
     free(b.agree.us);
     free(b.failing.us);
     free(b.stabilizing.us);

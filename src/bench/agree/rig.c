@@ -6,11 +6,6 @@ bool agree_rig_open(struct agree_rig *rig, uint32_t log)
     return rig->page != NULL;
 }
 
-void agree_rig_close(struct agree_rig *rig)
-{
-    rig_page_free(rig->page);
-}
-
 /* Who ends was killed, or its processes tell. */
 bool agree_rig_begin(struct agree_rig *rig, const struct rig_agree *what)
 {
@@ -27,14 +22,4 @@ bool agree_rig_begin(struct agree_rig *rig, const struct rig_agree *what)
                 rig_wait_ready(&rig->rig);
     rig->page->go = true;
     return good;
-}
-
-void agree_rig_end(struct agree_rig *rig)
-{
-    rig_close(&rig->rig);
-}
-
-bool agree_rig_pass_ms(struct agree_rig *rig, uint32_t ms)
-{
-    return rig_pass_ms(&rig->rig, ms);
 }

@@ -11,16 +11,12 @@ struct agree_rig {
     struct rig rig;
 };
 
-/* Makes the page, with logs of so many entries.  False: it has said why. */
+/* Makes the page, with logs of so many entries; rig_page_free() follows.  False: it has said why.
+ */
 bool agree_rig_open(struct agree_rig *rig, uint32_t log);
-void agree_rig_close(struct agree_rig *rig);
 
 /* New daemons and new processes, which have begun to do this.  False: it has said why, or a signal
- * came.  agree_rig_end() follows in any case; what they wrote stays in the page. */
+ * came.  rig_close() follows in any case; what they wrote stays in the page. */
 bool agree_rig_begin(struct agree_rig *rig, const struct rig_agree *what);
-void agree_rig_end(struct agree_rig *rig);
-
-/* Lets so much time pass.  False: something broke, or a signal came. */
-bool agree_rig_pass_ms(struct agree_rig *rig, uint32_t ms);
 
 #endif

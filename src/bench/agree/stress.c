@@ -102,7 +102,7 @@ static bool expect_progress(struct stress *s)
     uint64_t from = least_logged(s), end_ns = bench_now_ns() + STUCK_MS * UINT64_C(1000000);
     while (least_logged(s) < from + GO_ON && bench_now_ns() < end_ns) {
         resume(s);
-        if (!agree_rig_pass_ms(&s->rig, 1))
+        if (!rig_pass_ms(&s->rig.rig, 1))
             return false;
     }
     if (least_logged(s) >= from + GO_ON)
@@ -172,7 +172,7 @@ static bool run_job(struct stress *s)
     const struct rig_agree for_ever = {.count = 0};
     bool good = agree_rig_begin(&s->rig, &for_ever);
     while (good && s->living > 1 && bench_now_ns() < s->end_ns) {
-        good = agree_rig_pass_ms(&s->rig, 1 + (uint32_t)sim_random_below(&s->random, PAUSE_MS));
+        good = rig_pass_ms(&s->rig.rig, 1 + (uint32_t)sim_random_below(&s->random, PAUSE_MS));
         resume(s);
         if (good)
             kill_one(s);
@@ -181,7 +181,7 @@ static bool run_job(struct stress *s)
     uint32_t witness = s->living > 0 ? nth_living(s, 0) : 0;
     if (good)
         look_at_memory(s);
-    agree_rig_end(&s->rig);
+    rig_close(&s->rig.rig);
     if (good)
         compare(s, witness);
     return good;
@@ -263,8 +263,7 @@ int cmd_bench_agree_stress(int argc, char **argv)
     output_progress_end();
     if (good)
         print(&s, (double)(bench_now_ns() - from_ns) / 1e9, json);
-    if (opened)
-        agree_rig_close(&s.rig);
+    rig_page_free(s.rig.page);
     free(s.killed);
     free(s.node_killed);
     free(s.resume_ns);

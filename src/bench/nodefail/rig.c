@@ -52,7 +52,6 @@ static void on_lost(void *owner, mu_slot node, const char *text)
     struct nodefail_rig *rig = owner;
     if (rig->page->count.is_victim[node] || rig->page->is_over)
         return;
-    rig->lost++;
     fprintf(stderr, "%s: node %u, which is no victim: %s\n", command, node, text);
 }
 
@@ -254,8 +253,8 @@ static enum nodefail_end measure(struct nodefail_rig *rig, const mu_slot *victim
     bool ready = prepare(rig, victims, phase_ns);
     if (!ready) /* who did not answer may have ended: the loop is to hear of that */
         rig_pass_ms(&rig->rig, NODEFAIL_SETTLE_MS);
-    if (rig->lost > 0 && rig->rig.signal == 0) {
-        sample->wrong = rig->lost;
+    if (rig->rig.lost > 0 && rig->rig.signal == 0) {
+        sample->wrong = rig->rig.lost;
         return NODEFAIL_ENDED_EARLY;
     }
     if (!ready || !fail_all(rig, victims, &sample->from_ns) || !wait_told(rig) ||
@@ -298,7 +297,6 @@ void nodefail_rig_measure(struct nodefail_rig *rig, const mu_slot *victims, uint
                                       .ended = on_ended,
                                       .owner = rig};
     *sample = (struct nodefail_sample){.end = NODEFAIL_BROKEN};
-    rig->lost = 0;
     rig_page_reset(rig->page);
     if (!start_timers(rig))
         return;

@@ -26,7 +26,6 @@ struct nodefail_rig {
     struct stall_timers timers;
     struct rig rig;
     struct guard guard;
-    uint32_t lost; /* daemons that ended and were not to */
 };
 
 /* Makes the page and the windows.  False: it has said why. */

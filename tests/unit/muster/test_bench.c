@@ -3,7 +3,7 @@
 #define _GNU_SOURCE /* memfd_create() */
 #include "rig/libexec.h"
 #include "rig/door.h"
-#include "rig/page.h"
+#include "rig/rig.h"
 #include "bench/procfail/relay.h"
 #include "rig/stats.h"
 
@@ -116,6 +116,32 @@ static void page_of_a_wrong_size_is_refused(void **state)
     assert_int_equal(ftruncate(small.fd, 5), 0);
     assert_int_equal(give_to_client(&small), EINVAL);
     close(small.fd);
+}
+
+/* It has no daemons; clients are served while time passes, and none is left at the end. */
+static void a_rig_serves_clients_and_sweeps(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct rig_page *page = rig_page_make(1, 3, 8);
+    assert_non_null(page);
+    const struct rig_config config = {.command = "a test"};
+    assert_true(rig_open(&rig, &config));
+    assert_true(rig_open_door(&rig, page));
+    for (uint32_t i = 0; i < page->size; i++)
+        if (fork() == 0)
+            be_client();
+    if (fork() == 0)
+        pause();
+    assert_true(rig_wait_ready(&rig));
+    assert_int_equal(page->slots[2].wrong, 3);
+    assert_false(page->is_over);
+    rig_close(&rig);
+    assert_true(page->is_over);
+    assert_int_equal(waitpid(-1, NULL, 0), -1);
+    assert_int_equal(rig_end(&rig, 7), 7);
+    assert_null(rig_page_get((uint32_t)getpid()));
+    rig_page_free(page);
 }
 
 static void no_rig_no_page(void **state)
@@ -260,6 +286,7 @@ int main(void)
         cmocka_unit_test(figures_of_one_and_of_none),
         cmocka_unit_test(page_is_shared),
         cmocka_unit_test(page_of_a_wrong_size_is_refused),
+        cmocka_unit_test(a_rig_serves_clients_and_sweeps),
         cmocka_unit_test(no_rig_no_page),
         cmocka_unit_test(every_client_is_told_once),
         cmocka_unit_test(the_victim_is_not_told),
