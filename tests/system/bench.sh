@@ -169,6 +169,15 @@ if "${unprivileged[@]}" true 2>/dev/null; then
     [ "$code" -eq 0 ] && grep -q 'real-time priority is not permitted' out || complain "it does not say what is not permitted"
 fi
 
+# ---- who may not look into other processes measures all the same: clients get their page from the rig ----
+
+blind=(setpriv --bounding-set=-sys_ptrace,-dac_override,-dac_read_search)
+"${blind[@]}" true 2>/dev/null || blind=()
+timeout 100 "${blind[@]}" "$MUSTER" bench agree --nodes 2 --procs 2 --reps 5 --json >out 2>err
+code=$?
+[ "$code" -eq 0 ] || complain "agree, of somebody who may not look into processes: exit $code"
+is wrong 0
+
 # ---- killed half-way, it leaves nothing ----
 
 # born PID: when it was started, so that a number that is used again is not mistaken; nothing: it is gone
