@@ -7,7 +7,7 @@ need() {
     local tool
     for tool; do
         command -v "$tool" >/dev/null ||
-            { echo "$bench: no $tool: apt-get install openmpi-bin libopenmpi-dev libpmix-dev" >&2; exit 1; }
+            { echo "$bench: no $tool: apt-get install openmpi-bin libopenmpi-dev libpmix-dev mpich libmpich-dev" >&2; exit 1; }
     done
 }
 

@@ -40,9 +40,15 @@ refuses "leave a survivor" -- mpi-events --nodes 1 --procs 1
 refuses "--turns is '3'" -- mpi-events --reps 2 --turns 3
 refuses "--ms is 'x'" -- mpi-noise --ms x
 
-bench launch --procs 2 --turns 1 --json
-holds launch 'o["bench"] == "launch" and o["procs"] == 2 and o["turns"] == 1 and figures(o["muster_ms"]) and
-    figures(o["mpirun_ms"]) and o["ratio"] > 0 and o["muster_cpu_ms"] > 0 and o["mpirun_cpu_ms"] > 0'
+refuses "--programs has 'x'" -- launch --programs x
+
+bench launch --programs openmpi --procs 2 --turns 1 --json
+holds launch 'o["bench"] == "launch" and o["program"] == "openmpi" and o["procs"] == 2 and o["turns"] == 1 and
+    figures(o["muster_ms"]) and figures(o["mpirun_ms"]) and o["hydra_ms"] is None and o["ratio"] > 0 and
+    o["muster_cpu_ms"] > 0 and o["mpirun_cpu_ms"] > 0'
+bench launch --programs mpich --procs 2 --turns 1 --json
+holds launch 'o["program"] == "mpich" and figures(o["muster_ms"]) and figures(o["hydra_ms"]) and o["mpirun_ms"] is None and
+    o["ratio"] > 0 and o["hydra_cpu_ms"] > 0'
 
 bench mpi-events --nodes 2 --procs 2 --reps 1 --turns 1 --json
 holds mpi-events 'o["bench"] == "mpi-events" and o["nodes"] == 2 and o["procs"] == 2 and o["reps"] == 1 and
