@@ -635,6 +635,7 @@ struct mu_pmix_loader *mu_pmix_loader_open(const struct mu_pmix_loader_config *c
     loader->config = *config;
     loader->processors = mu_cores_allowed(&allowed) ? mu_cores_count(&allowed) : UINT32_MAX;
     loader->scratch.fd = loader->bell = loader->listener = -1;
+    start_loading(loader);
     return loader;
 }
 
@@ -651,7 +652,6 @@ void mu_pmix_loader_nodes(struct mu_pmix_loader *loader, const struct sockaddr_i
         else
             inet_ntop(AF_INET, &addresses[i].sin_addr, loader->names[i], MU_PMIX_NAME_MAX);
     }
-    start_loading(loader);
 }
 
 static void free_loader(struct mu_pmix_loader *loader)

@@ -29,10 +29,10 @@ struct mu_pmix_loader_config {
     void (*begun)(void *owner, uint32_t job);
 };
 
-/* NULL: no memory.  Nothing is loaded yet. */
+/* NULL: no memory.  Begins to load the module. */
 struct mu_pmix_loader *mu_pmix_loader_open(const struct mu_pmix_loader_config *config);
 
-/* Where the nodes are; once, before the first job.  Begins to load the module. */
+/* Where the nodes are; before the first job. */
 void mu_pmix_loader_nodes(struct mu_pmix_loader *loader, const struct sockaddr_in *addresses);
 
 /* Frees it; handles of the loop are closed when it runs next.  NULL is none, as everywhere here. */
