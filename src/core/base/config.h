@@ -31,6 +31,7 @@ enum mu_broken_rule {
     MU_BROKEN_DEATHS_WAIT = 1u << 12,  /* a node's death waits for room like everything else */
     MU_BROKEN_OWN_DEATH = 1u << 13,    /* a node is fenced by its own incarnation's death only */
     MU_BROKEN_SEEN_APART = 1u << 14,   /* ranges of known notices are not joined to the next */
+    MU_BROKEN_REFUSED = 1u << 15,      /* of the driver: who refuses a connection is dead */
 };
 
 struct mu_config {

@@ -181,6 +181,17 @@ static bool is_flood(uint64_t seed)
     return seed % 8 == 5;
 }
 
+/* A firewall rejects connections between nodes that live, for longer than most worlds have news. */
+static void draw_refusals(struct draw *draw)
+{
+    uint64_t count = sim_random_between(&draw->random, 1, 6);
+    for (uint64_t i = 0; i < count; i++) {
+        struct sim_fault *refuse = add(draw, SIM_FAULT_REFUSE, draw_slot(draw));
+        refuse->peer = draw_slot(draw);
+        refuse->for_ns = draw_us(draw, 500, 20000);
+    }
+}
+
 static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t seed)
 {
     memset(draw, 0, sizeof *draw);
@@ -214,6 +225,10 @@ static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t
         draw_troubles(draw);
     if (sim_random_chance(&draw->random, 10))
         draw_fence(draw);
+    if (sim_random_chance(&draw->random, 25))
+        draw_refusals(draw);
+    if (sim_random_chance(&draw->random, 20))
+        draw->plan.late_tell_ns = draw_us(draw, 1000, 300000);
 }
 
 void sim_check_spread_one(const struct sim_check *check, uint64_t seed, FILE *trace,

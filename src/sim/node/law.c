@@ -93,6 +93,17 @@ static void check_ranges(struct sim_world *world, mu_slot node)
     }
 }
 
+/* ---- W1, W2: who is declared dead has ended ---- */
+
+/* Without detectors, which may err: the oracle speaks for witnesses, and for a ring that waited. */
+static void check_ended(struct sim_world *world, mu_slot node, const struct mu_notice *notice)
+{
+    if (notice->id.kind == MU_NOTICE_NODE_DEAD && world->plan->ring == NULL &&
+        sim_world_alive(world, (mu_slot)notice->id.index))
+        sim_law_fail(world, "W2", "node %u hears that node %u is dead, which lives", node,
+                     (mu_slot)notice->id.index);
+}
+
 void sim_law_on_deliver(struct sim_world *world, mu_slot node, const struct mu_notice *notice)
 {
     struct sim_law *law = &world->law;
@@ -100,6 +111,7 @@ void sim_law_on_deliver(struct sim_world *world, mu_slot node, const struct mu_n
     char what[64];
     if (told->first_ns == 0)
         told->first_ns = world->queue.now_ns;
+    check_ended(world, node, notice);
     check_time(world, node, told);
     check_ranges(world, node);
     if (++told->delivered[node] > 1)

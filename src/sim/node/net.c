@@ -7,7 +7,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { NOTICE_DELAY_MAX_US = 400 }; /* until an end notices that its connection is gone */
+enum {
+    NOTICE_DELAY_MAX_US = 400, /* until an end notices that its connection is gone */
+    AGAIN_US = 200,            /* until one that was refused is tried again */
+};
 
 void sim_net_init(struct sim_net *net, const struct sim_net_plan *plan, uint64_t seed,
                   uint32_t size)
@@ -140,6 +143,17 @@ static void end_goes_down(struct sim_world *world, mu_slot node, mu_slot peer)
     sim_world_step(world, node, &event);
 }
 
+/* That proves nothing (W2): a daemon tries again. */
+static void on_refused(struct sim_world *world, mu_slot node, mu_slot peer)
+{
+    if ((world->plan->config.broken_rules & MU_BROKEN_REFUSED) != 0) {
+        sim_world_push(world, world->queue.now_ns, SIM_TELL, node, peer, 0);
+        return;
+    }
+    between(&world->net, node, peer)->connecting = true;
+    sim_world_push(world, world->queue.now_ns + 1000 * AGAIN_US, SIM_CONNECT, node, peer, 0);
+}
+
 void sim_net_on_connect(struct sim_world *world, mu_slot node, mu_slot peer)
 {
     struct sim_net *net = &world->net;
@@ -156,6 +170,10 @@ void sim_net_on_connect(struct sim_world *world, mu_slot node, mu_slot peer)
         return; /* too late, or the other end was faster */
     if (is_split(net, node, peer, world->queue.now_ns)) {
         sim_net_open(world, node, peer);
+        return;
+    }
+    if (world->queue.now_ns < c->refused_until_ns) {
+        on_refused(world, node, peer);
         return;
     }
     /* Whoever has not noticed yet notices now: a new connection replaces the old one. */
@@ -220,4 +238,13 @@ void sim_net_split(struct sim_world *world, mu_slot below, uint64_t for_ns)
     for (mu_slot a = 0; a < below; a++)
         for (mu_slot b = below; b < net->size; b++)
             sim_net_reset(world, a, b);
+}
+
+/* Its connection is reset, too. */
+void sim_net_refuse(struct sim_world *world, mu_slot a, mu_slot b, uint64_t for_ns)
+{
+    if (!world->net.plan.tracked || a == b)
+        return;
+    between(&world->net, a, b)->refused_until_ns = world->queue.now_ns + for_ns;
+    sim_net_reset(world, a, b);
 }

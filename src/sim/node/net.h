@@ -21,6 +21,7 @@ struct sim_connection {
     uint32_t epoch;
     bool up[2];
     bool connecting;
+    uint64_t refused_until_ns; /* a firewall rejects it, though both ends live */
 };
 
 struct sim_net {
@@ -63,5 +64,6 @@ void sim_net_on_link_down(struct sim_world *world, mu_slot node, mu_slot peer, u
 /* Faults. */
 void sim_net_reset(struct sim_world *world, mu_slot a, mu_slot b);
 void sim_net_split(struct sim_world *world, mu_slot below, uint64_t for_ns);
+void sim_net_refuse(struct sim_world *world, mu_slot a, mu_slot b, uint64_t for_ns);
 
 #endif

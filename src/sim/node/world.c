@@ -324,6 +324,11 @@ void sim_world_crash(struct sim_world *world, mu_slot slot, bool host_lives)
         neighbours_see(world, slot);
         return;
     }
+    if (world->plan->late_tell_ns > 0)
+        oracle_tells(world, slot, world->plan->late_tell_ns);
+    /* Who dies with its witness is for the ring to find: oracle_insists(). */
+    if (world->plan->late_tell_ns > 0 && !host_lives)
+        return;
     uint64_t count = sim_random_between(&world->random, 1, world->plan->told_max);
     for (uint64_t i = 0; i < count; i++)
         oracle_tells(world, slot,
@@ -412,6 +417,9 @@ static void on_fault(struct sim_world *world, const struct sim_fault *fault)
         return;
     case SIM_FAULT_SPLIT:
         sim_net_split(world, node, fault->for_ns);
+        return;
+    case SIM_FAULT_REFUSE:
+        sim_net_refuse(world, node, fault->peer, fault->for_ns);
         return;
     case SIM_FAULT_FENCE:
         if (sim_world_alive(world, node) && world->living > 1)

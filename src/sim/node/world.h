@@ -28,6 +28,7 @@ enum sim_fault_type {
     SIM_FAULT_STOP,     /* node, for_ns */
     SIM_FAULT_RESET,    /* node, peer */
     SIM_FAULT_SPLIT,    /* slots below 'node' against the rest, for_ns */
+    SIM_FAULT_REFUSE,   /* node, peer, for_ns: between them connections are reset and refused */
     SIM_FAULT_FENCE,    /* node is told that it is dead itself: 'id' */
 };
 
@@ -63,6 +64,8 @@ struct sim_plan {
     uint64_t tell_ns_min, tell_ns_max; /* how long the oracle takes */
     uint32_t told_max;                 /* how many it tells of one death */
     bool root_at_dead;                 /* verdicts of the oracle hang from the dead node */
+    uint64_t late_tell_ns;             /* not 0: once more so long after each death, as by a witness
+                                          that speaks late */
     uint64_t neighbours_see_ns;        /* not 0: all neighbours of a dead node are told, each
                                           within this time, and nobody else */
     struct sim_fault *faults;          /* of the caller */
