@@ -134,7 +134,10 @@ void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by)
 {
     if (daemon->fenced)
         return;
-    mu_warn("node %" PRIu32 " says that this node was declared dead", by);
+    if (by == MU_SLOT_NONE)
+        mu_warn("the launcher says that the other nodes have declared this one dead");
+    else
+        mu_warn("node %" PRIu32 " says that this node was declared dead", by);
     mu_daemon_node_told(daemon, daemon->net.self.from, daemon->net.self.incarnation, by);
     mu_daemon_settle(daemon);
 }
@@ -279,6 +282,11 @@ static const char *job_begin(void *owner, uint32_t job, const struct mu_launch_j
     return why_not;
 }
 
+static void job_declared(void *owner)
+{
+    mu_daemon_fenced_by(owner, MU_SLOT_NONE);
+}
+
 static void process_started(void *owner, uint32_t job, uint32_t rank, uint32_t pid)
 {
     struct mu_daemon *daemon = owner;
@@ -380,7 +388,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
         .hooks = {daemon, job_begin, mu_daemon_pmix_hold, mu_daemon_pmix_env,
                   mu_daemon_pmix_usual_env, mu_daemon_pmix_env_free, process_started,
                   mu_daemon_ended, mu_daemon_job_over, mu_daemon_gather, mu_daemon_pmix_spawned,
-                  mu_daemon_reached, mu_daemon_alive_ns}};
+                  mu_daemon_reached, mu_daemon_alive_ns, job_declared}};
     failed = mu_jobs_open(&jobs, &daemon->jobs);
     if (failed != 0)
         return say(text, "cannot prepare to start processes", failed);
@@ -476,6 +484,8 @@ struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *te
     uv_timer_init(&daemon->loop, &daemon->past_timer);
     uv_timer_init(&daemon->loop, &daemon->waiting_timer);
     uv_timer_init(&daemon->loop, &daemon->ring_timer);
+    uv_timer_init(&daemon->loop, &daemon->bye_timer);
+    daemon->bye_timer.data = daemon;
     uv_timer_init(&daemon->loop, &daemon->abort_timer);
     mu_daemon_chaos_open(daemon);
     daemon->left_timer.data = daemon->past_timer.data = daemon->waiting_timer.data =
@@ -563,6 +573,7 @@ static void on_all_over(void *owner)
     close_handle(&daemon->past_timer);
     close_handle(&daemon->waiting_timer);
     close_handle(&daemon->ring_timer);
+    close_handle(&daemon->bye_timer);
     close_handle(&daemon->abort_timer);
     mu_daemon_chaos_close(daemon);
     for (size_t i = 0; i < sizeof daemon->signals / sizeof daemon->signals[0]; i++)

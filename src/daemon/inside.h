@@ -89,12 +89,15 @@ struct mu_daemon {
     bool ring_runs;
     bool ring_ready; /* it knows that every node has started */
     bool times_wait; /* period_ns and timeout_ns, for room in the queue to the heartbeat thread */
-    bool ring_ends;  /* somebody has left, as all will */
     uv_poll_t ring_poll;
     uint64_t period_ns, timeout_ns; /* as everybody was told last */
     struct mu_dead_entry *outs;     /* deaths that the heartbeat thread does not know yet */
     uint32_t out_count;
     uv_timer_t ring_timer;
+    uint64_t bye_ns;                /* when somebody left for the last time; 0: nobody has */
+    struct mu_heartbeat_news *held; /* verdicts that wait because of it */
+    uint32_t held_count;
+    uv_timer_t bye_timer;
     uint64_t unreachable; /* reports */
     mu_slot undecided;    /* it is silent, and nobody is left to ask; MU_SLOT_NONE: nobody is */
 
@@ -247,7 +250,7 @@ void mu_daemon_pmix_spawned(void *owner, uint32_t job, uint32_t number, uint32_t
 /* After every event that comes from outside of a step: is this node ready, or fenced? */
 void mu_daemon_settle(struct mu_daemon *daemon);
 
-/* Somebody says that this node was declared dead. */
+/* Somebody says that this node was declared dead; MU_SLOT_NONE: a launcher. */
 void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by);
 void mu_daemon_fault(void *owner, enum mu_fault fault, mu_slot peer);
 

@@ -17,6 +17,7 @@ enum {
     QUEUE = 1024,  /* words between the threads, each way */
     GRACE_S = 30,  /* between the first daemon that knows where the others are, and the last */
     AGAIN_MS = 10, /* when the heartbeat thread has had no time to listen */
+    BYE_MS = 5000, /* within this after the first goodbye, everybody is told to end */
 };
 
 /* ---- beginning and end ---- */
@@ -116,6 +117,9 @@ void mu_daemon_ring_stop(struct mu_daemon *daemon)
     daemon->heartbeat = NULL;
     free(daemon->outs);
     daemon->outs = NULL;
+    free(daemon->held);
+    daemon->held = NULL;
+    daemon->held_count = 0;
 }
 
 bool mu_daemon_lease(void *owner)
@@ -129,8 +133,6 @@ bool mu_daemon_lease(void *owner)
 static void on_verdict(struct mu_daemon *daemon, const struct mu_detect_evidence *seen,
                        uint64_t at_ns)
 {
-    if (daemon->ring_ends)
-        return; /* it has left, and its goodbye was for others */
     bool silent = seen->cause == MU_DETECT_SILENT;
     struct mu_evidence evidence = {
         .verdict = silent ? MU_VERDICT_SILENT : MU_VERDICT_UNREACHABLE,
@@ -151,6 +153,45 @@ static void on_verdict(struct mu_daemon *daemon, const struct mu_detect_evidence
     mu_daemon_settle(daemon);
 }
 
+/* ---- goodbyes ---- */
+
+/* A node says goodbye when the machine ends, and only its neighbours hear that: for others it falls
+ * silent, in the moment before they are told to end as well.  So a verdict waits then for a while.
+ * Who is still there counts it: somebody left alone, and the death is one like any other. */
+static void on_bye_timer(uv_timer_t *timer)
+{
+    struct mu_daemon *daemon = timer->data;
+    uint32_t count = daemon->held_count;
+    daemon->held_count = 0;
+    for (uint32_t i = 0; i < count && !daemon->ending; i++)
+        on_verdict(daemon, &daemon->held[i].effect.evidence, daemon->held[i].at_ns);
+}
+
+static bool is_held(struct mu_daemon *daemon, const struct mu_heartbeat_news *news)
+{
+    uint64_t until_ns = daemon->bye_ns + BYE_MS * UINT64_C(1000000), now_ns = mu_now_ns();
+    uint32_t most = daemon->net.self.size; /* nobody is declared twice */
+    if (daemon->bye_ns == 0 || now_ns >= until_ns)
+        return false;
+    if (daemon->held == NULL)
+        daemon->held = calloc(most, sizeof *daemon->held);
+    if (daemon->held == NULL || daemon->held_count == most)
+        return false;
+    daemon->held[daemon->held_count++] = *news;
+    uv_update_time(&daemon->loop);
+    uv_timer_start(&daemon->bye_timer, on_bye_timer, (until_ns - now_ns) / 1000000 + 1, 0);
+    return true;
+}
+
+static void forget_held(struct mu_daemon *daemon, mu_slot slot)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < daemon->held_count; i++)
+        if (daemon->held[i].effect.evidence.subject != slot)
+            daemon->held[kept++] = daemon->held[i];
+    daemon->held_count = kept;
+}
+
 static void on_report(struct mu_daemon *daemon, const struct mu_detect_evidence *seen)
 {
     if (daemon->undecided == seen->subject)
@@ -163,7 +204,7 @@ static void on_report(struct mu_daemon *daemon, const struct mu_detect_evidence 
     if (seen->cause == MU_DETECT_UNDECIDED) {
         daemon->undecided = seen->subject;
         mu_warn("node %" PRIu32 " cannot tell whether node %" PRIu32 " is dead: nobody else is "
-                "left to ask; if you know that it is, end it there and this node with it",
+                "left to ask, so it waits; it goes on when that node is heard, or has ended",
                 daemon->net.self.from, seen->subject);
         return;
     }
@@ -177,7 +218,8 @@ static void on_effect(struct mu_daemon *daemon, const struct mu_heartbeat_news *
     const struct mu_detect_effect *effect = &news->effect;
     switch (effect->type) {
     case MU_DETECT_VERDICT:
-        on_verdict(daemon, &effect->evidence, news->at_ns);
+        if (!is_held(daemon, news))
+            on_verdict(daemon, &effect->evidence, news->at_ns);
         return;
     case MU_DETECT_REPORT:
         on_report(daemon, &effect->evidence);
@@ -260,11 +302,10 @@ void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarna
     give(daemon);
 }
 
-/* A node says goodbye when the machine ends, and never goes alone.  Only its neighbours hear that,
- * so from then on silence is no news. */
 void mu_daemon_ring_left(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation)
 {
-    daemon->ring_ends = true;
+    daemon->bye_ns = mu_now_ns();
+    forget_held(daemon, slot);
     mu_daemon_ring_out(daemon, slot, incarnation);
 }
 

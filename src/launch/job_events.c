@@ -111,14 +111,15 @@ static void lose(struct job_host *host, const char *text)
 }
 
 /* What the daemons know to be dead is dead for its job, too, whether or not it would still speak to
- * us.  Nobody else can end what it was to do: it may be stopped for ever. */
+ * us.  Nobody else can end what it was to do: it may be stopped for ever.  If it lives it is to
+ * know: of two halves that have declared each other, nobody else would say so. */
 static void lose_declared(struct job *job, mu_slot node, const struct mu_evidence *evidence)
 {
     char text[MU_EVIDENCE_TEXT_MAX];
     if (!job->lose_declared || !job_hosts(job, node))
         return;
     struct job_host *host = job_host_of(job, node);
-    mu_conn_drop(host->conn);
+    mu_conn_refuse(host->conn, MU_REFUSE_DEAD, "the other nodes have declared this one dead");
     end_lost(host, mu_evidence_text(evidence, text, sizeof text));
 }
 

@@ -49,6 +49,8 @@ struct mu_jobs_hooks {
     /* The launcher wants to know whether this node works: what its detector has on its clock; 0:
      * it does not, say nothing. */
     uint64_t (*alive_ns)(void *owner);
+    /* A launcher says that the other nodes have declared this one dead.  May be NULL. */
+    void (*declared)(void *owner);
 };
 
 struct mu_jobs_config {

@@ -428,8 +428,11 @@ static void on_room(struct mu_conn *conn)
 
 static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
 {
-    (void)end; /* the job is over already, or it ends now: whatever was said last */
-    lose(mu_conn_owner(conn));
+    struct mu_job_launcher *launcher = mu_conn_owner(conn);
+    const struct mu_jobs_hooks *hooks = &launcher->jobs->config.hooks;
+    lose(launcher); /* the job is over already, or it ends now: whatever was said last */
+    if (end->ending == MU_CONN_REFUSED && end->code == MU_REFUSE_DEAD && hooks->declared != NULL)
+        hooks->declared(hooks->owner);
 }
 
 static void on_open(struct mu_conn *conn)
