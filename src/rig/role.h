@@ -25,6 +25,8 @@ void role_read(struct client *client);
  * once; everything else is unexpected: about somebody who lives, told again, a process before its
  * node. What is told as state after this client was too slow may be a repetition. */
 void role_count(struct client *client);
+
+/* One event of that, in note.c: it calls nothing of libmuster. */
 void role_count_note(struct client *client, const struct muster_event *event, uint64_t now_ns);
 
 /* Of 'muster bench agree' and 'agree-stress': agrees again and again, and logs how long each took,

@@ -131,7 +131,7 @@ static bool measure_in_order(struct procfail *p, struct bench_sample samples[BEN
             return false;
         tell_each(p, names[kind], &samples[kind]);
     }
-    return bench_rig_settle(&p->rig);
+    return rig_pass_ms(&p->rig.rig, BENCH_SETTLE_MS);
 }
 
 /* All measurements, with processes that are new, so that each has the same number of survivors

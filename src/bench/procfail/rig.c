@@ -117,21 +117,13 @@ static bool wait_for(struct bench_rig *rig, const _Atomic uint32_t *counter, uin
     return true;
 }
 
-bool bench_rig_settle(struct bench_rig *rig)
-{
-    uint64_t end_ns = bench_now_ns() + BENCH_SETTLE_MS * UINT64_C(1000000);
-    while (bench_now_ns() < end_ns)
-        if (!rig_pass_ms(&rig->rig, 1))
-            return false;
-    return true;
-}
-
 /* One message that does not count: what a process does for the first time takes longer.  Of
  * libmuster a client has read its history by now. */
 static bool warm_up(struct bench_rig *rig)
 {
     struct rig_page *page = rig->page;
-    if (!bench_rig_settle(rig) || bench_relays_post(&rig->relays, 0, BENCH_RANK_NONE) != 0 ||
+    if (!rig_pass_ms(&rig->rig, BENCH_SETTLE_MS) ||
+        bench_relays_post(&rig->relays, 0, BENCH_RANK_NONE) != 0 ||
         !wait_for(rig, &page->warm, page->size, BENCH_WAIT_MS))
         return false;
     if (page->warm < page->size)
@@ -165,7 +157,7 @@ bool bench_rig_measure(struct bench_rig *rig, enum bench_kind kind, struct bench
 {
     struct rig_page *page = rig->page;
     uint32_t survivors = bench_rig_size(rig) - 1;
-    if (!prepare(rig, kind) || !bench_rig_settle(rig))
+    if (!prepare(rig, kind) || !rig_pass_ms(&rig->rig, BENCH_SETTLE_MS))
         return false;
     sample->from_ns = bench_now_ns();
     if (!begin(rig, kind) || !wait_for(rig, &page->read[kind], survivors, BENCH_WAIT_MS))

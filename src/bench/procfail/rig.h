@@ -59,7 +59,4 @@ bool bench_rig_measure(struct bench_rig *rig, enum bench_kind kind, struct bench
  * its way any more.  Gives up after a while: a daemon that says nothing has no figure. */
 bool bench_rig_reported(struct bench_rig *rig);
 
-/* What is still on its way arrives. */
-bool bench_rig_settle(struct bench_rig *rig);
-
 #endif
