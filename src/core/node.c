@@ -69,8 +69,18 @@ static bool is_own_death(const struct mu_node *node, const struct mu_notice_id *
     if (id->kind != MU_NOTICE_NODE_DEAD || id->index != node->spread.self)
         return false;
     if (is_broken(node, MU_BROKEN_OWN_DEATH))
-        return id->stream == node->config.incarnation;
-    return id->stream >= node->config.incarnation;
+        return mu_notice_incarnation(id) == node->config.incarnation;
+    return mu_notice_incarnation(id) >= node->config.incarnation;
+}
+
+/* A proof is news to whoever knows of the death and has none; never the other way round. */
+static bool is_death_known(const struct mu_node *node, const struct mu_notice_id *id)
+{
+    mu_slot slot = (mu_slot)id->index;
+    uint32_t incarnation = mu_notice_incarnation(id);
+    if (mu_notice_is_proof(id) && !is_broken(node, MU_BROKEN_FIRST_WINS))
+        return mu_dead_is_proven(&node->dead, slot, incarnation);
+    return mu_dead_has(&node->dead, slot, incarnation);
 }
 
 /* Heard before?  Most copies are of something that is still held. */
@@ -79,7 +89,7 @@ static bool is_known(struct mu_node *node, const struct mu_notice_id *id, mu_slo
     if (mu_spread_heard_again(&node->spread, id, from))
         return true;
     if (id->kind == MU_NOTICE_NODE_DEAD)
-        return mu_dead_has(&node->dead, (mu_slot)id->index, (uint32_t)id->stream);
+        return is_death_known(node, id);
     return mu_seen_has(&node->seen, id) && !is_broken(node, MU_BROKEN_NO_SEEN);
 }
 
@@ -101,6 +111,9 @@ static enum mu_fault check_room(const struct mu_node *node, const struct mu_noti
 {
     if (is_own_death(node, id))
         return MU_FAULT_NONE;
+    if (mu_notice_is_proof(id) &&
+        mu_dead_has(&node->dead, (mu_slot)id->index, mu_notice_incarnation(id)))
+        return MU_FAULT_NONE; /* it takes the place of the notice without proof */
     if (id->kind == MU_NOTICE_NODE_DEAD) {
         bool fits = mu_dead_fits(&node->dead, (mu_slot)id->index) &&
                     node->spread.deaths < node->config.limits.dead;
@@ -132,13 +145,16 @@ static enum mu_fault judge(struct mu_node *node, const struct mu_notice *notice,
     return check_room(node, &notice->id, from);
 }
 
-/* Order: mark dead, cut, forward the notice, send to the replacements what they may lack. */
+/* Order: mark dead, cut, forward the notice, send to the replacements what they may lack.  Of a
+ * proof that comes later only the forwarding is left to do. */
 static void learn_node_dead(struct mu_node *node, const struct mu_notice *notice, mu_slot from,
                             struct mu_update *update)
 {
     mu_slot slot = (mu_slot)notice->id.index;
     uint64_t fresh;
-    mu_dead_add(&node->dead, slot, (uint32_t)notice->id.stream);
+    mu_dead_add(&node->dead, slot, mu_notice_incarnation(&notice->id));
+    if (mu_notice_is_proof(&notice->id))
+        mu_dead_prove(&node->dead, slot, mu_notice_incarnation(&notice->id));
     cut(node, slot, update);
     enum mu_fault fault = mu_spread_mend(&node->spread, &fresh, update);
     if (fault != MU_FAULT_NONE)
@@ -506,7 +522,8 @@ void mu_node_fingerprint(const struct mu_node *node, enum mu_fingerprint_scope s
                                   (uint64_t)node->fenced);
     mu_fingerprint_add(print, node->posted);
     for (uint32_t i = 0; i < node->dead.count; i++) {
-        mu_fingerprint_add(print, node->dead.entries[i].slot);
+        mu_fingerprint_add(print, node->dead.entries[i].slot |
+                                      (uint64_t)node->dead.entries[i].proven << 32);
         mu_fingerprint_add(print, node->dead.entries[i].incarnation);
     }
     mu_fingerprint_add(print, node->dead.count);

@@ -298,7 +298,8 @@ void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarna
     if (daemon->outs == NULL)
         abort(); /* the ring would go on to observe the dead */
     assert(daemon->out_count < most);
-    daemon->outs[daemon->out_count++] = (struct mu_dead_entry){slot, incarnation};
+    daemon->outs[daemon->out_count++] =
+        (struct mu_dead_entry){.slot = slot, .incarnation = incarnation};
     give(daemon);
 }
 

@@ -39,6 +39,8 @@ const struct sim_mutant sim_mutants[] = {
     {"ranges-apart", "ranges of known notices are not joined to the next", MU_BROKEN_SEEN_APART,
      SIM_SPREAD},
     {"refused-is-dead", "who refuses a connection is declared dead", MU_BROKEN_REFUSED, SIM_SPREAD},
+    {"first-wins", "the proof of a death that is known is dropped", MU_BROKEN_FIRST_WINS,
+     SIM_SPREAD},
     {"no-lag", "an observer's own lag is not given back", MU_DETECT_BROKEN_NO_LAG, SIM_RING},
     {"sequential-mending", "one timeout after the other", MU_DETECT_BROKEN_SEQUENTIAL, SIM_RING},
     {"fence-origin", "DEAD is believed for any incarnation", MU_DETECT_BROKEN_FENCE_ORIGIN,

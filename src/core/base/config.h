@@ -32,6 +32,7 @@ enum mu_broken_rule {
     MU_BROKEN_OWN_DEATH = 1u << 13,    /* a node is fenced by its own incarnation's death only */
     MU_BROKEN_SEEN_APART = 1u << 14,   /* ranges of known notices are not joined to the next */
     MU_BROKEN_REFUSED = 1u << 15,      /* of the driver: who refuses a connection is dead */
+    MU_BROKEN_FIRST_WINS = 1u << 16,   /* the proof of a death that is known is dropped */
 };
 
 struct mu_config {

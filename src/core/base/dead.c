@@ -56,13 +56,29 @@ bool mu_dead_add(struct mu_dead *dead, mu_slot slot, uint32_t incarnation)
         if (incarnation <= entry->incarnation)
             return false;
         entry->incarnation = incarnation;
+        entry->proven = false;
         return true;
     }
     assert(dead->count < dead->capacity);
     memmove(entry + 1, entry, (dead->count - at) * sizeof *entry);
-    entry->slot = slot;
-    entry->incarnation = incarnation;
+    *entry = (struct mu_dead_entry){.slot = slot, .incarnation = incarnation};
     dead->count++;
+    return true;
+}
+
+bool mu_dead_is_proven(const struct mu_dead *dead, mu_slot slot, uint32_t incarnation)
+{
+    const struct mu_dead_entry *entry = find(dead, slot);
+    return entry != NULL && (incarnation < entry->incarnation ||
+                             (incarnation == entry->incarnation && entry->proven));
+}
+
+bool mu_dead_prove(struct mu_dead *dead, mu_slot slot, uint32_t incarnation)
+{
+    assert(mu_dead_has(dead, slot, incarnation));
+    if (mu_dead_is_proven(dead, slot, incarnation))
+        return false;
+    dead->entries[place_of(dead, slot)].proven = true;
     return true;
 }
 

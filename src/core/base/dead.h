@@ -10,6 +10,7 @@
 struct mu_dead_entry {
     mu_slot slot;
     uint32_t incarnation;
+    bool proven; /* one who saw it had proof: not only silence */
 };
 
 struct mu_dead {
@@ -32,6 +33,12 @@ bool mu_dead_fits(const struct mu_dead *dead, mu_slot slot);
 
 /* Returns false when this death was known already.  The caller has asked mu_dead_fits(). */
 bool mu_dead_add(struct mu_dead *dead, mu_slot slot, uint32_t incarnation);
+
+/* Is there proof of this death?  None is needed below the incarnation that died last. */
+bool mu_dead_is_proven(const struct mu_dead *dead, mu_slot slot, uint32_t incarnation);
+
+/* There is proof of a death that is in already.  Returns false when that was known. */
+bool mu_dead_prove(struct mu_dead *dead, mu_slot slot, uint32_t incarnation);
 
 /* The first live slot from 'slot' (itself included) onward or back around the circle, 'except'
  * counting as dead; MU_SLOT_NONE when nobody else lives. */

@@ -5,6 +5,19 @@ struct mu_notice_id mu_notice_node(mu_slot slot, uint32_t incarnation)
     return (struct mu_notice_id){.kind = MU_NOTICE_NODE_DEAD, .stream = incarnation, .index = slot};
 }
 
+#define PROVEN (UINT64_C(1) << 32)
+
+struct mu_notice_id mu_notice_proof(mu_slot slot, uint32_t incarnation)
+{
+    return (struct mu_notice_id){
+        .kind = MU_NOTICE_NODE_DEAD, .stream = incarnation | PROVEN, .index = slot};
+}
+
+bool mu_notice_is_proof(const struct mu_notice_id *id)
+{
+    return id->kind == MU_NOTICE_NODE_DEAD && (id->stream & PROVEN) != 0;
+}
+
 struct mu_notice_id mu_notice_process(uint32_t job, uint32_t incarnation, uint32_t rank)
 {
     return (struct mu_notice_id){

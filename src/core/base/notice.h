@@ -12,7 +12,7 @@ enum mu_notice_kind {
 
 /* Who this news is about, the same wherever it was seen first: several neighbours may report one
  * death at once.  'index' counts within a 'stream', so that what is known can be kept as ranges:
- *   a node's death      stream: the incarnation          index: the slot
+ *   a node's death      stream: the incarnation; bit 32: it is proven   index: the slot
  *   a process's death   stream: job and its incarnation  index: the rank
  *   a payload           stream: origin and incarnation   index: its sequence, from 1 */
 struct mu_notice_id {
@@ -32,6 +32,18 @@ struct mu_notice {
 };
 
 struct mu_notice_id mu_notice_node(mu_slot slot, uint32_t incarnation);
+
+/* The death of a node with proof: a notice of its own, which takes the place of the one without.
+ * Nobody makes it but one who saw the proof, or was told it. */
+struct mu_notice_id mu_notice_proof(mu_slot slot, uint32_t incarnation);
+bool mu_notice_is_proof(const struct mu_notice_id *id);
+
+/* Of a node's death. */
+static inline uint32_t mu_notice_incarnation(const struct mu_notice_id *id)
+{
+    return (uint32_t)id->stream;
+}
+
 struct mu_notice_id mu_notice_process(uint32_t job, uint32_t incarnation, uint32_t rank);
 struct mu_notice_id mu_notice_payload(mu_slot origin, uint32_t incarnation, uint64_t sequence);
 

@@ -42,6 +42,22 @@ static mu_body queue_take(struct mu_spread *spread, struct mu_queue *queue)
     return body;
 }
 
+static void queue_remove(struct mu_spread *spread, struct mu_queue *queue, mu_body body)
+{
+    mu_body before = MU_BODY_NONE;
+    for (mu_body at = queue->first; at != MU_BODY_NONE; before = at, at = spread->held[at].next) {
+        if (at != body)
+            continue;
+        if (before == MU_BODY_NONE)
+            queue->first = spread->held[at].next;
+        else
+            spread->held[before].next = spread->held[at].next;
+        if (queue->last == at)
+            queue->last = before;
+        return;
+    }
+}
+
 /* Index in 'order' of the first held notice that is not before 'id'. */
 static uint16_t place_of(const struct mu_spread *spread, const struct mu_notice_id *id)
 {
@@ -203,15 +219,11 @@ uint32_t mu_spread_edge_of(const struct mu_spread *spread, mu_slot slot)
 
 /* ---- sending ---- */
 
-void mu_spread_emit(struct mu_spread *spread, struct mu_link *link, uint16_t i, uint64_t now_ns,
-                    struct mu_update *update)
+/* A held notice, as it is sent on. */
+static struct mu_notice notice_of(const struct mu_spread *spread, mu_body body, uint64_t now_ns)
 {
-    mu_body body = mu_link_pending_at(spread->links, link, i);
     const struct mu_held *held = &spread->held[body];
-    struct mu_effect *effect = mu_update_add(update, MU_DO_SEND);
-    effect->peer = link->peer;
-    effect->frame.type = MU_FRAME_NOTICE;
-    effect->frame.notice = (struct mu_notice){
+    return (struct mu_notice){
         .id = held->id,
         .root = held->root,
         .hops = (uint16_t)(held->hops + 1),
@@ -219,6 +231,15 @@ void mu_spread_emit(struct mu_spread *spread, struct mu_link *link, uint16_t i, 
         .age_ns = held->age_ns + (now_ns - held->heard_ns),
         .payload = &spread->payloads[(size_t)body * spread->payload_bytes],
     };
+}
+
+void mu_spread_emit(struct mu_spread *spread, struct mu_link *link, uint16_t i, uint64_t now_ns,
+                    struct mu_update *update)
+{
+    struct mu_effect *effect = mu_update_add(update, MU_DO_SEND);
+    effect->peer = link->peer;
+    effect->frame.type = MU_FRAME_NOTICE;
+    effect->frame.notice = notice_of(spread, mu_link_pending_at(spread->links, link, i), now_ns);
     mu_link_stamp(link, i, &effect->frame);
 }
 
@@ -386,6 +407,41 @@ static void mark_done(struct mu_spread *spread, mu_body body, mu_slot neighbour)
         spread->held[body].done |= bit(edge);
 }
 
+static void forget(struct mu_spread *spread, mu_body body);
+
+/* The notice without proof, if it is held. */
+static mu_body find_unproven(const struct mu_spread *spread, const struct mu_notice_id *id)
+{
+    struct mu_notice_id unproven = mu_notice_node((mu_slot)id->index, mu_notice_incarnation(id));
+    return mu_notice_is_proof(id) ? find(spread, &unproven) : MU_BODY_NONE;
+}
+
+/* A proof takes the place of the notice without one, in the same body: whatever of that is still to
+ * be sent again carries the proof. */
+static void make_way(struct mu_spread *spread, mu_body body)
+{
+    queue_remove(spread, &spread->await_onward, body);
+    queue_remove(spread, &spread->await_back, body);
+    spread->deaths--;
+    forget(spread, body); /* what is forgotten last is used next */
+}
+
+/* What this step has sent already carries the proof, too: its payload is there. */
+static void send_anew(struct mu_spread *spread, mu_body body, uint64_t now_ns,
+                      struct mu_update *update)
+{
+    struct mu_notice notice = notice_of(spread, body, now_ns);
+    for (uint32_t i = 0; i < update->count; i++) {
+        struct mu_effect *effect = &update->effects[i];
+        if (effect->type != MU_DO_SEND || effect->frame.type != MU_FRAME_NOTICE ||
+            effect->frame.notice.id.kind != MU_NOTICE_NODE_DEAD ||
+            effect->frame.notice.id.index != notice.id.index)
+            continue;
+        effect->frame.notice = notice;
+        mark_done(spread, body, effect->peer);
+    }
+}
+
 static bool all_edges_done(const struct mu_spread *spread, const struct mu_held *held)
 {
     for (uint32_t e = 0; e < spread->edge_count; e++)
@@ -407,7 +463,12 @@ void mu_spread_learn(struct mu_spread *spread, const struct mu_notice *notice, m
                      uint64_t now_ns, struct mu_update *update)
 {
     assert(notice->length <= spread->payload_bytes);
+    mu_body unproven = find_unproven(spread, &notice->id);
+    if (unproven != MU_BODY_NONE)
+        make_way(spread, unproven);
     mu_body body = hold(spread, notice, now_ns);
+    if (unproven != MU_BODY_NONE)
+        send_anew(spread, body, now_ns, update);
     struct mu_held *held = &spread->held[body];
     if (from != MU_SLOT_NONE)
         mark_done(spread, body, from);

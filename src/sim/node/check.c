@@ -209,6 +209,7 @@ static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t
     draw->plan.links_up = sim_random_chance(&draw->random, 50);
     draw->plan.root_at_dead = sim_random_chance(&draw->random, 30);
     draw->plan.told_max = 3;
+    draw->plan.proofs = true;
     draw->plan.tell_ns_min = draw_us(draw, 0, 50);
     draw->plan.tell_ns_max = draw_us(draw, 50, sim_random_chance(&draw->random, 50) ? 200 : 60000);
     if (is_flood(seed)) {

@@ -114,6 +114,9 @@ void sim_law_on_deliver(struct sim_world *world, mu_slot node, const struct mu_n
     check_ended(world, node, notice);
     check_time(world, node, told);
     check_ranges(world, node);
+    if (mu_notice_is_proof(&notice->id) && !world->seats[notice->id.index].proven)
+        sim_law_fail(world, "S11", "node %u hears that '%s', which nobody has seen", node,
+                     sim_trace_notice(what, &notice->id));
     if (++told->delivered[node] > 1)
         sim_law_fail(world, "S2", "node %u delivers '%s' %u times", node,
                      sim_trace_notice(what, &notice->id), told->delivered[node]);
@@ -160,13 +163,15 @@ void sim_law_on_send(struct sim_world *world, mu_slot node, mu_slot peer,
      * and got one copy. */
     bool some_died = world->living < world->size;
     uint32_t dead = some_died ? sim_world_node(world, node)->dead.count : 0;
-    uint32_t most = mu_graph_edges(world->size) + dead;
+    /* A proof goes twice where the notice without it, which it took the place of, still waited. */
+    uint32_t twice = mu_notice_is_proof(&told->id) ? 2 : 1;
+    uint32_t most = twice * (mu_graph_edges(world->size) + dead);
     if (++told->sent[node] > most)
         sim_law_fail(world, "S3", "node %u sends '%s' %u times, at most %u with %u dead", node,
                      sim_trace_notice(what, &told->id), told->sent[node], most, dead);
-    if (told->copies != NULL && ++told->copies[(size_t)node * world->size + peer] > 1)
-        sim_law_fail(world, "S3", "node %u sends '%s' to node %u twice", node,
-                     sim_trace_notice(what, &told->id), peer);
+    if (told->copies != NULL && ++told->copies[(size_t)node * world->size + peer] > twice)
+        sim_law_fail(world, "S3", "node %u sends '%s' to node %u %u times", node,
+                     sim_trace_notice(what, &told->id), peer, twice + 1);
 }
 
 void sim_law_on_fault(struct sim_world *world, mu_slot node, enum mu_fault fault)
@@ -185,6 +190,45 @@ void sim_law_on_told_own_death(struct sim_world *world, mu_slot node)
         sim_law_fail(world, "S9", "node %u goes on, though it was told that it is dead", node);
 }
 
+/* ---- S11: proof ---- */
+
+static bool holds_proof(const struct sim_world *world, mu_slot node, mu_slot dead)
+{
+    return mu_dead_is_proven(&sim_world_node(world, node)->dead, dead, 1);
+}
+
+void sim_law_on_proof(struct sim_world *world, mu_slot node, mu_slot dead)
+{
+    if (!sim_world_node(world, node)->fenced && !holds_proof(world, node, dead))
+        sim_law_fail(world, "S11", "node %u saw proof that node %u is dead, and does not keep it",
+                     node, dead);
+}
+
+/* Has it delivered the notice, or the proof that makes it needless? */
+static bool was_told(const struct sim_world *world, const struct sim_told *told, mu_slot node)
+{
+    bool is_death = told->id.kind == MU_NOTICE_NODE_DEAD && !mu_notice_is_proof(&told->id);
+    return told->delivered[node] > 0 ||
+           (is_death && holds_proof(world, node, (mu_slot)told->id.index));
+}
+
+static void check_proofs(struct sim_world *world, mu_slot dead)
+{
+    mu_slot has = MU_SLOT_NONE, lacks = MU_SLOT_NONE;
+    for (mu_slot node = 0; node < world->size; node++) {
+        if (!sim_world_alive(world, node))
+            continue;
+        if (holds_proof(world, node, dead))
+            has = node;
+        else
+            lacks = node;
+    }
+    if (has != MU_SLOT_NONE && lacks != MU_SLOT_NONE)
+        sim_law_fail(world, "S11",
+                     "to node %u the death of node %u is proven, to node %u it is not", has, dead,
+                     lacks);
+}
+
 /* ---- S6: news does not wait for the detector ---- */
 
 /* Where room is short, all but deaths of nodes may wait for it. */
@@ -198,7 +242,7 @@ static void check_edges_served(struct sim_world *world, const struct sim_told *t
     const struct mu_spread *spread = &sim_world_node(world, node)->spread;
     for (uint32_t e = 0; e < spread->edge_count; e++) {
         mu_slot peer = spread->edges[e].slot;
-        if (peer == MU_SLOT_NONE || !sim_world_alive(world, peer) || told->delivered[peer] > 0)
+        if (peer == MU_SLOT_NONE || !sim_world_alive(world, peer) || was_told(world, told, peer))
             continue;
         char what[64];
         sim_law_fail(world, "S6", "node %u knows '%s', its live neighbour %u does not", node,
@@ -223,7 +267,7 @@ static void check_all_told(struct sim_world *world, const struct sim_told *told)
     for (mu_slot node = 0; node < world->size; node++) {
         if (!sim_world_alive(world, node))
             continue;
-        if (told->delivered[node] > 0)
+        if (was_told(world, told, node))
             knows = node;
         else
             lacks = node;
@@ -304,6 +348,9 @@ void sim_law_on_quiet(struct sim_world *world)
     for (uint32_t i = 0; i < world->law.told_count; i++)
         if (!world->plan->tight || !may_wait(world, &world->law.told[i]))
             check_all_told(world, &world->law.told[i]);
+    for (mu_slot node = 0; world->plan->proofs && node < world->size; node++)
+        if (!sim_world_alive(world, node))
+            check_proofs(world, node);
     if (!world->net.plan.tracked)
         return; /* too large for the rest */
     for (mu_slot node = 0; node < world->size; node++)

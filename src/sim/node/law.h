@@ -49,6 +49,9 @@ void sim_law_on_fault(struct sim_world *world, mu_slot node, enum mu_fault fault
 /* The node has been told that it is dead itself. */
 void sim_law_on_told_own_death(struct sim_world *world, mu_slot node);
 
+/* A node was given proof of a death. */
+void sim_law_on_proof(struct sim_world *world, mu_slot node, mu_slot dead);
+
 /* Nothing is on its way but words of the oracle. */
 void sim_law_on_calm(struct sim_world *world);
 

@@ -8,7 +8,7 @@ const char *sim_trace_notice(char text[64], const struct mu_notice_id *id)
     unsigned long long index = id->index;
     switch ((enum mu_notice_kind)id->kind) {
     case MU_NOTICE_NODE_DEAD:
-        snprintf(text, 64, "node %llu is dead", index);
+        snprintf(text, 64, "node %llu is dead%s", index, mu_notice_is_proof(id) ? ", proven" : "");
         return text;
     case MU_NOTICE_PROC_DEAD:
         snprintf(text, 64, "process %u.%llu is dead", high, index);

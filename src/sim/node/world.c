@@ -337,12 +337,24 @@ void sim_world_crash(struct sim_world *world, mu_slot slot, bool host_lives)
                          1000);
 }
 
+/* Not drawn from the world's own numbers: worlds without proofs stay as they are. */
+static bool has_proof(const struct sim_world *world, mu_slot node, mu_slot dead)
+{
+    uint64_t pair = (uint64_t)node << 32 | dead;
+    return world->plan->proofs && sim_random_hash(world->plan->seed ^ pair) % 2 == 0;
+}
+
 static void on_tell(struct sim_world *world, mu_slot node, mu_slot dead)
 {
-    struct mu_notice notice = {.id = mu_notice_node(dead, 1),
+    bool proven = has_proof(world, node, dead);
+    struct mu_notice notice = {.id = proven ? mu_notice_proof(dead, 1) : mu_notice_node(dead, 1),
                                .root = world->plan->root_at_dead ? dead : node};
     struct mu_event event = {.type = MU_EVENT_VERDICT, .verdict = {.notice = &notice}};
+    if (proven)
+        world->seats[dead].proven = true;
     sim_world_step(world, node, &event);
+    if (proven && sim_world_alive(world, node))
+        sim_law_on_proof(world, node, dead);
 }
 
 static bool found_no_room(const struct sim_world *world)

@@ -66,6 +66,8 @@ struct sim_plan {
     bool root_at_dead;                 /* verdicts of the oracle hang from the dead node */
     uint64_t late_tell_ns;             /* not 0: once more so long after each death, as by a witness
                                           that speaks late */
+    bool proofs;                       /* some of its verdicts have proof, others of the same death
+                                          have none */
     uint64_t neighbours_see_ns;        /* not 0: all neighbours of a dead node are told, each
                                           within this time, and nobody else */
     struct sim_fault *faults;          /* of the caller */
@@ -83,6 +85,7 @@ struct sim_seat {
     uint64_t lost_after_ns; /* of the dead: what would arrive later was still in the host */
     uint32_t crash_after;   /* effects of the next update that still happen, or SIM_NOT_IN_UPDATE */
     bool alive;
+    bool proven; /* somebody was given proof of its death */
 } __attribute__((aligned(64)));
 
 enum { SIM_PAYLOAD_MAX = 48 };

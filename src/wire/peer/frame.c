@@ -37,7 +37,10 @@ static struct mu_wire_result check_incarnation(uint64_t incarnation)
 static struct mu_wire_result check_node_dead(const struct mu_notice_id *id)
 {
     struct mu_wire_result result = check_slot(id->index);
-    return result.error != MU_WIRE_OK ? result : check_incarnation(id->stream);
+    if (result.error != MU_WIRE_OK)
+        return result;
+    uint64_t proven = mu_notice_is_proof(id) ? UINT64_C(1) << 32 : 0;
+    return check_incarnation(id->stream - proven);
 }
 
 static struct mu_wire_result check_process_dead(const struct mu_notice_id *id)

@@ -140,7 +140,7 @@ static void the_bytes_are_those_of_the_page(void **state)
     expect_bytes(&up, (uint8_t[]){1, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0,    1,
                                   2, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 3, 2, 0, 0xac, 2},
                  34);
-    const struct mu_dead_entry dead[] = {{2, 1}, {3, 1}, {4, 2}, {9, 1}};
+    const struct mu_dead_entry dead[] = {{2, 1, false}, {3, 1, false}, {4, 2, false}, {9, 1, true}};
     struct mu_agree_message ask = {.type = MU_AGREE_ASK, .group = 7, .round = 1};
     ask.dead = dead;
     ask.dead_count = 4;

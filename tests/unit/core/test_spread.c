@@ -791,6 +791,63 @@ static void too_many_dead_are_a_fault_of_their_own(void **state)
     hand_free(&hand);
 }
 
+/* ---- proof ---- */
+
+static struct mu_notice proof_of(mu_slot slot, mu_slot root, const char *text)
+{
+    return (struct mu_notice){.id = mu_notice_proof(slot, 1),
+                              .root = root,
+                              .length = (uint16_t)strlen(text),
+                              .payload = (const uint8_t *)text};
+}
+
+static void proof_of_a_death_that_is_known_goes_on_once(void **state)
+{
+    (void)state;
+    struct hand hand;
+    struct mu_config config = hand_config(NODES, 0);
+    config.limits.dead = 1; /* a proof needs no room of its own */
+    hand_init_connected(&hand, &config);
+    hand_hear(&hand, 1, hand_death_of(4, 1, 1));
+    assert_false(mu_notice_is_proof(&hand_effect(&hand, MU_DO_DELIVER, 0)->notice.id));
+    assert_false(mu_dead_is_proven(&hand.node->dead, 4, 1));
+    hand_hear(&hand, 2, proof_of(4, 2, "seen"));
+    const struct mu_notice *told = &hand_effect(&hand, MU_DO_DELIVER, 0)->notice;
+    assert_true(mu_notice_is_proof(&told->id));
+    assert_int_equal(told->length, 4);
+    assert_true(mu_dead_is_proven(&hand.node->dead, 4, 1));
+    assert_int_equal(hand.node->spread.count, 1); /* it has taken the other one's place */
+    assert_int_equal(hand.node->spread.deaths, 1);
+    hand_hear(&hand, 2, proof_of(4, 2, "seen"));
+    assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 0);
+    hand_hear(&hand, 1, hand_death_of(4, 1, 1)); /* weaker: never back */
+    assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 0);
+    assert_true(mu_dead_is_proven(&hand.node->dead, 4, 1));
+    hand_free(&hand);
+}
+
+static void every_neighbour_is_sent_the_proof(void **state)
+{
+    (void)state;
+    struct hand hand;
+    struct mu_config config = hand_config(NODES, 0);
+    hand_init_connected(&hand, &config);
+    uint64_t others = hand_neighbours(NODES, 0) & ~(1ull << 1);
+    hand_hear(&hand, 1, hand_death_of(5, 1, 1)); /* no neighbour */
+    hand.now_ns += 2 * HAND_REDUNDANT_NS;
+    hand_timeout(&hand, MU_TIMER_ONWARD);
+    hand_timeout(&hand, MU_TIMER_BACK);
+    hand_hear(&hand, 1, proof_of(5, 1, "seen"));
+    uint64_t sent = hand_sent_mask(&hand);
+    hand.now_ns += 2 * HAND_REDUNDANT_NS;
+    hand_timeout(&hand, MU_TIMER_ONWARD);
+    sent |= hand_sent_mask(&hand);
+    hand_timeout(&hand, MU_TIMER_BACK);
+    sent |= hand_sent_mask(&hand);
+    assert_int_equal(sent, others);
+    hand_free(&hand);
+}
+
 static void too_many_links_are_a_fault_of_their_own(void **state)
 {
     (void)state;
@@ -1258,6 +1315,8 @@ int main(void)
         cmocka_unit_test(too_many_ranges_of_the_known_are_a_fault_of_their_own),
         cmocka_unit_test(a_stream_that_is_over_gives_its_room_back),
         cmocka_unit_test(too_many_dead_are_a_fault_of_their_own),
+        cmocka_unit_test(proof_of_a_death_that_is_known_goes_on_once),
+        cmocka_unit_test(every_neighbour_is_sent_the_proof),
         cmocka_unit_test(too_many_links_are_a_fault_of_their_own),
         cmocka_unit_test(a_replacement_without_room_for_its_link_comes_with_the_next_mending),
         cmocka_unit_test(too_long_a_payload_is_a_fault_of_its_own),

@@ -128,7 +128,12 @@ static void a_death_covers_lower_incarnations_and_never_higher_ones(void **state
     assert_false(mu_dead_has(&tool.dead, 3, 6));
     assert_false(mu_dead_has(&tool.dead, 2, 1));
     assert_false(mu_dead_has(&tool.dead, 4, 1));
-    assert_true(mu_dead_add(&tool.dead, 3, 6));
+    assert_false(mu_dead_is_proven(&tool.dead, 3, 5));
+    assert_true(mu_dead_prove(&tool.dead, 3, 5));
+    assert_false(mu_dead_prove(&tool.dead, 3, 5)); /* known already */
+    assert_true(mu_dead_is_proven(&tool.dead, 3, 5));
+    assert_true(mu_dead_add(&tool.dead, 3, 6)); /* whose death is another one */
+    assert_false(mu_dead_is_proven(&tool.dead, 3, 6));
     assert_true(mu_dead_has(&tool.dead, 3, 6));
     assert_int_equal(tool.dead.count, 1);
 }

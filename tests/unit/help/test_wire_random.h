@@ -74,6 +74,8 @@ static inline struct mu_notice random_notice(struct random *r)
     switch ((enum mu_notice_kind)notice.id.kind) {
     case MU_NOTICE_NODE_DEAD:
         notice.id.stream = random_between(r, 1, UINT32_MAX);
+        if (random_below(r, 2) == 0)
+            notice.id = mu_notice_proof(0, (uint32_t)notice.id.stream);
         notice.id.index = random_slot(r);
         break;
     case MU_NOTICE_PROC_DEAD:

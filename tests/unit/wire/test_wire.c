@@ -359,7 +359,7 @@ static void a_refused_frame_is_told_with_value_and_rule(void **state)
     expect_refused(0, 13, 0, "sequence 0 is wrong: it is at least 1 in a NOTICE, and 0 elsewhere");
     expect_refused(0, 22, 4, "notice kind 4 is not one of 1 (node dead) to 3 (payload)");
     expect_refused(0, 30, 0, "incarnation 0 is not between 1 and 4294967295");
-    expect_refused(0, 26, 1, "incarnation 4294967297 is not between 1 and 4294967295");
+    expect_refused(0, 26, 2, "incarnation 8589934593 is not between 1 and 4294967295");
     expect_refused(0, 35, 1,
                    "slot 16777221 is not below 16777216, the size of the largest machine");
     expect_refused(0, 39, 2,
