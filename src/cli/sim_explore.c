@@ -45,7 +45,8 @@ static void print_words(const struct explore_result *result)
 
 /* What the flags say. */
 struct flags {
-    uint64_t nodes, crashes, posts, resets, window, room, agreements, rounds, lapses, fanout;
+    uint64_t nodes, crashes, posts, resets, window, room, agreements, rounds, lapses, proofs;
+    uint64_t fanout;
     bool root_at_dead, calls_first, every_order;
     const char *mutant, *rules, *law;
 };
@@ -118,6 +119,7 @@ static void run_agree(const struct command *command, const struct flags *flags, 
                                   .agreements = (uint32_t)flags->agreements,
                                   .rounds = (uint32_t)flags->rounds,
                                   .lapses = (uint32_t)flags->lapses,
+                                  .proofs = (uint32_t)flags->proofs,
                                   .resets =
                                       flags->resets == UINT64_MAX ? 0 : (uint32_t)flags->resets,
                                   .shift = shift_of(command, flags->fanout),
@@ -194,6 +196,8 @@ int cmd_sim_explore(int argc, char **argv)
          "agree, gather: one after the other (1)"},
         {"lapses", ARG_NUMBER, &flags.lapses, 0, EXPLORE_AGREE_NODES_MAX, "L",
          "agree: leases that run out (0)"},
+        {"proofs", ARG_NUMBER, &flags.proofs, 0, EXPLORE_AGREE_NODES_MAX, "P",
+         "agree: crashes of which there may be proof (0)"},
         {"fanout", ARG_NUMBER, &flags.fanout, 1, 1u << MU_TREE_SHIFT_MAX, "F",
          "agree, gather: of the tree, a power of two; 1: a string (2)"},
         {"rules", ARG_CHOICE, &flags.rules, 0, 0, "ours|printed",

@@ -138,7 +138,9 @@ void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by)
         mu_warn("the launcher says that the other nodes have declared this one dead");
     else
         mu_warn("node %" PRIu32 " says that this node was declared dead", by);
-    mu_daemon_node_told(daemon, daemon->net.self.from, daemon->net.self.incarnation, by);
+    const struct mu_dead_entry own = {.slot = daemon->net.self.from,
+                                      .incarnation = daemon->net.self.incarnation};
+    mu_daemon_node_told(daemon, &own, by);
     mu_daemon_settle(daemon);
 }
 
@@ -166,10 +168,10 @@ static void agree_send(void *owner, mu_slot peer, const uint8_t *bytes, size_t c
     mu_peers_say(daemon->peers, peer, bytes, count);
 }
 
-static void agree_dead(void *owner, mu_slot node)
+static void agree_dead(void *owner, const struct mu_dead_entry *death, mu_slot by)
 {
     struct mu_daemon *daemon = owner;
-    mu_daemon_node_told(daemon, node, 1, daemon->net.self.from);
+    mu_daemon_node_told(daemon, death, by);
     mu_daemon_settle(daemon);
 }
 

@@ -127,8 +127,8 @@ void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_e
                      bool stopping);
 void mu_daemon_job_over(void *owner, uint32_t job);
 
-/* A node is dead, says another one: the core is to know. */
-void mu_daemon_node_told(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation, mu_slot by);
+/* A node is dead, says another one: the core is to know that, and no more than that. */
+void mu_daemon_node_told(struct mu_daemon *daemon, const struct mu_dead_entry *death, mu_slot by);
 
 /* A node is dead, with its evidence, which names it: only this node has it, or several do at once.
  */

@@ -93,31 +93,41 @@ static void report(struct mu_daemon *daemon, uint32_t job, struct mu_notice_id i
     give_or_keep(daemon, &news);
 }
 
-void mu_daemon_node_told(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation, mu_slot by)
+/* Whether it is proven follows from the evidence, and from nothing else. */
+static void report_node(struct mu_daemon *daemon, uint32_t incarnation, mu_slot root,
+                        const struct mu_evidence *evidence)
+{
+    struct mu_notice_id id = mu_evidence_is_proof(evidence)
+                                 ? mu_notice_proof(evidence->node, incarnation)
+                                 : mu_notice_node(evidence->node, incarnation);
+    report(daemon, 0, id, root, evidence);
+}
+
+void mu_daemon_node_told(struct mu_daemon *daemon, const struct mu_dead_entry *death, mu_slot by)
 {
     struct mu_evidence evidence = {
-        .verdict = MU_VERDICT_SILENT, /* nobody has proof */
+        .verdict = death->proven ? MU_VERDICT_DEAD : MU_VERDICT_SILENT,
         .cause = MU_CAUSE_TOLD,
         .seen_by = by,
-        .node = node,
+        .node = death->slot,
         .seen_ns = mu_now_ns(),
         .clock = daemon->clock,
     };
-    report(daemon, 0, mu_notice_node(node, incarnation), node, &evidence);
+    report_node(daemon, death->incarnation, death->slot, &evidence);
 }
 
 void mu_daemon_node_ended(struct mu_daemon *daemon, uint32_t incarnation,
                           const struct mu_evidence *evidence)
 {
     /* Several are told at once: each goes on with its part of one tree, that of the dead. */
-    report(daemon, 0, mu_notice_node(evidence->node, incarnation), evidence->node, evidence);
+    report_node(daemon, incarnation, evidence->node, evidence);
 }
 
 void mu_daemon_node_declared(struct mu_daemon *daemon, uint32_t incarnation,
                              const struct mu_evidence *evidence)
 {
     /* Only its observer sees it, so the tree hangs here. */
-    report(daemon, 0, mu_notice_node(evidence->node, incarnation), daemon->net.self.from, evidence);
+    report_node(daemon, incarnation, daemon->net.self.from, evidence);
 }
 
 void mu_daemon_announce(void *owner, const struct mu_news *announced)
@@ -222,6 +232,14 @@ static uint64_t age_of(const struct mu_daemon *daemon, const struct mu_notice *n
     return same ? now_ns - seen_ns : notice->age_ns;
 }
 
+/* The evidence of a node's death says what its notice says: that it is proven, or that it is not.
+ */
+static bool agrees(const struct mu_notice *notice, const struct mu_evidence *evidence)
+{
+    return notice->id.kind != MU_NOTICE_NODE_DEAD ||
+           mu_evidence_is_proof(evidence) == mu_notice_is_proof(&notice->id);
+}
+
 /* A member that says what cannot be read has still said who is dead. */
 static void read_evidence(struct mu_daemon *daemon, const struct mu_notice *notice,
                           struct mu_evidence *evidence)
@@ -229,12 +247,13 @@ static void read_evidence(struct mu_daemon *daemon, const struct mu_notice *noti
     struct mu_reader reader;
     mu_reader_init(&reader, notice->payload, notice->length);
     mu_read_evidence(&reader, evidence);
-    if (!reader.bad && mu_reader_left(&reader) == 0)
+    if (!reader.bad && mu_reader_left(&reader) == 0 && agrees(notice, evidence))
         return;
     daemon->bad_evidence++;
     bool node = notice->id.kind == MU_NOTICE_NODE_DEAD;
+    bool silent = node && !mu_notice_is_proof(&notice->id);
     *evidence = (struct mu_evidence){
-        .verdict = node ? MU_VERDICT_SILENT : MU_VERDICT_DEAD,
+        .verdict = silent ? MU_VERDICT_SILENT : MU_VERDICT_DEAD,
         .cause = node ? MU_CAUSE_TOLD : MU_CAUSE_EXIT,
         .seen_by = notice->root,
         .node = node ? (mu_slot)notice->id.index : notice->root,
@@ -292,6 +311,30 @@ static void deliver_news(struct mu_daemon *daemon, const struct mu_notice *notic
     abort();
 }
 
+/* Of a death that is known there may be proof later: then only that is news. */
+static void deliver_node(struct mu_daemon *daemon, const struct mu_notice *notice, uint64_t now_ns)
+{
+    struct mu_evidence evidence;
+    struct mu_dead_entry death = {.slot = (mu_slot)notice->id.index,
+                                  .incarnation = mu_notice_incarnation(&notice->id),
+                                  .proven = mu_notice_is_proof(&notice->id)};
+    bool is_known = mu_notify_has_node(daemon->notify, death.slot);
+    read_evidence(daemon, notice, &evidence);
+    mu_tell(is_known ? "the death of node %u is proven, seen by node %u"
+                     : "node %u is dead, seen by node %u",
+            (unsigned)death.slot, (unsigned)evidence.seen_by);
+    if (!is_known) {
+        daemon->dead++;
+        mu_daemon_ring_out(daemon, death.slot, death.incarnation);
+    }
+    mu_notify_node(daemon->notify, death.slot, now_ns,
+                   age_of(daemon, notice, evidence.clock, evidence.seen_ns, now_ns), notice->hops,
+                   &evidence);
+    mu_agreements_dead(daemon->agreements, death);
+    if (!is_known)
+        mu_exchanges_dead(daemon->exchanges, death.slot);
+}
+
 void mu_daemon_deliver(void *owner, const struct mu_notice *notice)
 {
     struct mu_daemon *daemon = owner;
@@ -310,17 +353,7 @@ void mu_daemon_deliver(void *owner, const struct mu_notice *notice)
                           notice->hops, &evidence);
         return;
     case MU_NOTICE_NODE_DEAD:
-        read_evidence(daemon, notice, &evidence);
-        daemon->dead++;
-        mu_tell("node %u is dead, seen by node %u", (unsigned)notice->id.index,
-                (unsigned)evidence.seen_by);
-        mu_daemon_ring_out(daemon, (mu_slot)notice->id.index, (uint32_t)notice->id.stream);
-        mu_notify_node(daemon->notify, (mu_slot)notice->id.index, now_ns,
-                       age_of(daemon, notice, evidence.clock, evidence.seen_ns, now_ns),
-                       notice->hops, &evidence);
-        mu_agreements_dead(daemon->agreements, (mu_slot)notice->id.index,
-                           (uint32_t)notice->id.stream);
-        mu_exchanges_dead(daemon->exchanges, (mu_slot)notice->id.index);
+        deliver_node(daemon, notice, now_ns);
         return;
     }
     abort();

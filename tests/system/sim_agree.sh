@@ -45,6 +45,10 @@ explores --nodes 3 --crashes 2 --agreements 2
 explores --nodes 3 --crashes 2 --rounds 2
 explores --nodes 3 --crashes 1 --lapses 1 --rounds 2
 explores --nodes 3 --crashes 1 --resets 1
+explores --nodes 4 --crashes 1 --lapses 1 --fanout 1
+explores --nodes 4 --crashes 2 --resets 1
+explores --nodes 3 --crashes 2 --proofs 2
+explores --nodes 4 --crashes 2 --proofs 1 --fanout 4
 
 # ---- the rules as printed ----
 
@@ -64,7 +68,7 @@ grep -q 'ms  node .* UP of 1.1' out || complain "--trace shows no messages"
 
 if [ "${MUSTER_SANITIZED:-0}" -eq 0 ]; then
     "$MUSTER" sim mutants agree --json | tee mutants
-    [ "$(grep -c '"caught":true' mutants)" -ge 16 ] && ! grep -q '"caught":false' mutants ||
+    [ "$(grep -c '"caught":true' mutants)" -ge 18 ] && ! grep -q '"caught":false' mutants ||
         complain "a mutant of agreement is not caught"
 fi
 

@@ -107,7 +107,7 @@ void mu_agree_tell(struct mu_agree *agree, struct mu_agree_group *group, uint64_
 
 /* 'value': NULL when it is what was gathered here. */
 static void decide(struct mu_agree *agree, struct mu_agree_group *group, uint64_t number,
-                   const struct mu_agree_value *value, struct mu_agree_update *update)
+                   const struct mu_agree_value *value, mu_slot from, struct mu_agree_update *update)
 {
     struct mu_round *round = mu_agree_round(group, number);
     if (value != NULL)
@@ -116,6 +116,7 @@ static void decide(struct mu_agree *agree, struct mu_agree_group *group, uint64_
     round->decided = true;
     round->delivered = false;
     group->learns = true;
+    group->learns_from = from;
     /* Every living member has contributed to this one, so it had decided the one before: nobody
      * will ask for that any more.  Effects of this step may still point there. */
     group->stale = group->decided != number && group->decided > 0;
@@ -150,7 +151,7 @@ void mu_agree_complete(struct mu_agree *agree, struct mu_agree_group *group, uin
         mu_agree_add_dead(agree, group, round);
     round->status = MU_AGREE_WAITING;
     if (parent == MU_SLOT_NONE)
-        decide(agree, group, number, NULL, update);
+        decide(agree, group, number, NULL, agree->config.self, update);
     else
         mu_agree_send(agree, group, number, MU_AGREE_UP, parent, update);
 }
@@ -234,7 +235,7 @@ static void on_down(struct mu_agree *agree, struct mu_agree_group *group, mu_slo
     if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_DEAF_ROOT) &&
         from != mu_tree_parent(&tree, agree->config.self))
         return;
-    decide(agree, group, down->round, &down->value, update);
+    decide(agree, group, down->round, &down->value, from, update);
 }
 
 /* R5.  One that has not contributed yet, or waits for its own children, need not remember who asks:
@@ -330,7 +331,7 @@ static void dispatch(struct mu_agree *agree, const struct mu_agree_event *event,
         if (event->dead.slot >= agree->config.size)
             add_fault(update, MU_FAULT_SLOT_RANGE, MU_SLOT_NONE);
         else
-            mu_agree_learn(agree, event->dead.slot, event->dead.incarnation, MU_SLOT_NONE, update);
+            mu_agree_learn(agree, event->dead, MU_SLOT_NONE, update);
         return;
     case MU_AGREE_RESUME:
         if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_RESUME) &&

@@ -1,7 +1,7 @@
 /* Early returning agreement: survivors of a group decide the same, while more of them die.
  *
  * After Herault et al., "Practical scalable consensus for pseudo-synchronous distributed systems"
- * (SC 2015), with the corrections that it needs: docs/spec/agree.md has the rules (R0 to R9), what
+ * (SC 2015), with the corrections that it needs: docs/spec/agree.md has the rules (R0 to R10), what
  * breaks without each, and the laws.  Nothing here knows who asks, or what for.
  *
  * It has a door of its own, as the detector has, and no clock: events in, effects out.
@@ -62,6 +62,8 @@ enum mu_agree_broken {
     MU_AGREE_BROKEN_RESUME = 1u << 14,  /* nothing is said again on a new connection */
     MU_AGREE_BROKEN_ERROR = 1u << 15,   /* an error by what this node knows, not by the decision */
     MU_AGREE_BROKEN_REBALANCE = 1u << 16, /* the tree is laid anew by what this node knows */
+    MU_AGREE_BROKEN_PROVES = 1u << 17,    /* a death that others tell of counts as proven */
+    MU_AGREE_BROKEN_FIRST = 1u << 18,     /* and proof of one that is known is dropped */
 };
 
 /* The rules as they are printed, but for the test of the parent, which there is never true. */
@@ -119,7 +121,8 @@ enum mu_agree_event_type {
                           driver drops what still comes: it would be taken for a group to come */
     MU_AGREE_CALL,     /* this node's contribution to the group's next agreement */
     MU_AGREE_RECV,     /* authenticated */
-    MU_AGREE_DEAD,     /* this incarnation is dead and fenced, whoever saw it */
+    MU_AGREE_DEAD,     /* this incarnation is dead and fenced, whoever saw it; once more when there
+                          is proof */
     MU_AGREE_RESUME,   /* messages to and from a peer may have been lost; it is connected now */
     MU_AGREE_LEASE,    /* nothing but whether the lease is held */
 };
@@ -147,10 +150,7 @@ struct mu_agree_event {
             mu_slot from;
             const struct mu_agree_message *message;
         } recv;
-        struct {
-            mu_slot slot;
-            uint32_t incarnation;
-        } dead;
+        struct mu_dead_entry dead;
         struct {
             mu_slot peer;
         } resume;
@@ -162,7 +162,8 @@ struct mu_agree_event {
 enum mu_agree_effect_type {
     MU_AGREE_SEND = 1,
     MU_AGREE_DELIVER, /* the decision, once; sends before it matter more than it */
-    MU_AGREE_DEATH,   /* a peer says that 'peer' is dead: report it, as if it was seen here */
+    MU_AGREE_DEATH,   /* 'peer' says that a node is dead, or that there is proof of it: report it
+                         with that evidence and no more */
     MU_AGREE_FENCED,  /* this node itself was declared dead: it does and says nothing any more */
     MU_AGREE_FAULT,   /* with a peer: its message was not taken, so cut the connection: RESUME
                          will bring it again.  Without: the driver's own event was refused */
@@ -180,7 +181,8 @@ struct mu_agree_effect {
             struct mu_agree_value value;
             bool error; /* one of the failed is not acknowledged by all: at all nodes, or at none */
         } decision;     /* DELIVER */
-        enum mu_fault fault; /* FAULT */
+        struct mu_dead_entry death; /* DEATH */
+        enum mu_fault fault;        /* FAULT */
     };
 };
 

@@ -172,7 +172,7 @@ void mu_agree_add_dead(const struct mu_agree *agree, const struct mu_agree_group
         mu_slot slot = agree->dead.entries[i].slot;
         if (mu_members_position(&group->members, slot) != UINT32_MAX &&
             !mu_agree_is_settled(group, slot))
-            mu_gather_add_failed(&round->value, slot);
+            mu_gather_add_failed(&round->value, slot, agree->dead.entries[i].proven);
     }
 }
 

@@ -87,7 +87,7 @@ uint32_t mu_agree_effects_max(const struct mu_agree_config *config)
     /* Each type of message at most once to each peer, and to each ancestor, in each group. */
     enum { TYPES = MU_AGREE_MESSAGE_LAST, ANCESTORS = 32, REST = 4 };
     uint32_t peers = mu_agree_peers_max(config) + ANCESTORS;
-    return config->limits.groups * (TYPES * peers + REST) + config->limits.dead + REST;
+    return config->limits.groups * (TYPES * peers + REST) + 2 * config->limits.dead + REST;
 }
 
 /* ---- fingerprint ---- */
@@ -103,7 +103,8 @@ static void print_round(const struct mu_round *round, struct mu_fingerprint *pri
         mu_fingerprint_add(print, round->value.bits);
     for (uint32_t i = 0; i < round->value.count; i++)
         mu_fingerprint_add(print, (uint64_t)round->value.failed[i].process << 32 |
-                                      (uint64_t)round->value.failed[i].node << 1 |
+                                      (uint64_t)round->value.failed[i].node << 2 |
+                                      (uint64_t)round->value.failed[i].proven << 1 |
                                       round->value.failed[i].acked);
     for (uint32_t i = 0; i < round->peer_count; i++)
         mu_fingerprint_add(print, (uint64_t)round->peers[i].slot << 2 |
@@ -130,7 +131,8 @@ void mu_agree_fingerprint(const struct mu_agree *agree, struct mu_fingerprint *p
     mu_fingerprint_add(print, (uint64_t)agree->held << 1 | (uint64_t)agree->fenced);
     mu_fingerprint_add(print, agree->dead.count);
     for (uint32_t i = 0; i < agree->dead.count; i++)
-        mu_fingerprint_add(print, (uint64_t)agree->dead.entries[i].slot << 32 |
+        mu_fingerprint_add(print, (uint64_t)agree->dead.entries[i].slot << 33 |
+                                      (uint64_t)agree->dead.entries[i].proven << 32 |
                                       agree->dead.entries[i].incarnation);
     if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_DISCARD_TOLD))
         mu_fingerprint_add(print, agree->told_by_ask);

@@ -36,11 +36,12 @@ struct mu_agree_group {
     uint64_t id;
     uint64_t decided; /* number of the round decided last; 0: none yet */
     bool used;
-    bool open;    /* else only messages have come yet, and its members are not known */
-    bool was_par; /* while a death is learned: the dead node was the parent here, */
-    bool was_kid; /* or a child of this node */
-    bool stale;   /* the round before the one decided last is still to be cleared */
-    bool learns;  /* the decision tells of deaths that are still to be learned */
+    bool open;           /* else only messages have come yet, and its members are not known */
+    bool was_par;        /* while a death is learned: the dead node was the parent here, */
+    bool was_kid;        /* or a child of this node */
+    bool stale;          /* the round before the one decided last is still to be cleared */
+    bool learns;         /* the decision tells of deaths that are still to be learned */
+    mu_slot learns_from; /* whoever sent it; this node: it has made it */
     uint16_t settled_count;
     mu_slot *settled; /* dead, decided and acknowledged by all, but still in the tree */
     struct mu_members members;
@@ -132,8 +133,8 @@ void mu_agree_tell(struct mu_agree *agree, struct mu_agree_group *group, uint64_
 
 /* ---- learn.c: deaths, and what is said again ---- */
 
-/* The one door for deaths.  'by': who said so; MU_SLOT_NONE: the driver. */
-void mu_agree_learn(struct mu_agree *agree, mu_slot slot, uint32_t incarnation, mu_slot by,
+/* The one door for deaths, and for proof of them.  'by': who said so; MU_SLOT_NONE: the driver. */
+void mu_agree_learn(struct mu_agree *agree, struct mu_dead_entry death, mu_slot by,
                     struct mu_agree_update *update);
 
 /* Deaths that decisions tell of. */

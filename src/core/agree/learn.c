@@ -76,11 +76,36 @@ static void say_full(mu_slot by, struct mu_agree_update *update)
     effect->peer = by;
 }
 
-void mu_agree_learn(struct mu_agree *agree, mu_slot slot, uint32_t incarnation, mu_slot by,
+static void report(const struct mu_dead_entry *death, mu_slot by, struct mu_agree_update *update)
+{
+    struct mu_agree_effect *effect = mu_agree_add(update, MU_AGREE_DEATH);
+    effect->peer = by;
+    effect->death = *death;
+}
+
+/* A death that is known may turn out to be proven: nothing changes in any tree. */
+static void learn_proof(struct mu_agree *agree, const struct mu_dead_entry *death, mu_slot by,
+                        struct mu_agree_update *update)
+{
+    if (!death->proven || !mu_dead_has(&agree->dead, death->slot, death->incarnation) ||
+        mu_agree_is_broken(agree, MU_AGREE_BROKEN_FIRST))
+        return;
+    if (mu_dead_prove(&agree->dead, death->slot, death->incarnation) && by != MU_SLOT_NONE)
+        report(death, by, update);
+}
+
+void mu_agree_learn(struct mu_agree *agree, struct mu_dead_entry death, mu_slot by,
                     struct mu_agree_update *update)
 {
-    if (agree->fenced || mu_dead_is_out(&agree->dead, slot))
+    mu_slot slot = death.slot;
+    if (agree->fenced)
         return;
+    if (by != MU_SLOT_NONE && mu_agree_is_broken(agree, MU_AGREE_BROKEN_PROVES))
+        death.proven = true;
+    if (mu_dead_is_out(&agree->dead, slot)) {
+        learn_proof(agree, &death, by, update);
+        return;
+    }
     if (slot == agree->config.self) {
         agree->fenced = true;
         update->count = 0;
@@ -93,12 +118,14 @@ void mu_agree_learn(struct mu_agree *agree, mu_slot slot, uint32_t incarnation, 
     }
     if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_PARENT))
         look(agree, slot);
-    mu_dead_add(&agree->dead, slot, incarnation);
+    mu_dead_add(&agree->dead, slot, death.incarnation);
+    if (death.proven)
+        mu_dead_prove(&agree->dead, slot, death.incarnation);
     if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_PARENT))
         look(agree, slot);
     if (by != MU_SLOT_NONE) {
         agree->crowded = true;
-        mu_agree_add(update, MU_AGREE_DEATH)->peer = slot;
+        report(&death, by, update);
     }
     for (uint32_t i = 0; i < agree->config.limits.groups; i++) {
         struct mu_agree_group *group = &agree->groups[i];
@@ -130,9 +157,13 @@ void mu_agree_learn_decided(struct mu_agree *agree, struct mu_agree_update *upda
             group->learns = false;
             again = true;
             const struct mu_gather *value = &mu_agree_round(group, group->decided)->value;
-            for (uint16_t k = 0; k < value->count; k++)
+            for (uint16_t k = 0; k < value->count; k++) {
+                struct mu_dead_entry death = {.slot = value->failed[k].node,
+                                              .incarnation = 1,
+                                              .proven = value->failed[k].proven};
                 if (value->failed[k].process == MU_FAILED_NODE)
-                    mu_agree_learn(agree, value->failed[k].node, 1, agree->config.self, update);
+                    mu_agree_learn(agree, death, group->learns_from, update);
+            }
         }
     }
 }
@@ -149,14 +180,15 @@ bool mu_agree_learn_asked(struct mu_agree *agree, const struct mu_agree_group *g
 {
     for (uint32_t i = 0; i < ask->dead_count && !agree->fenced; i++) {
         mu_slot slot = ask->dead[i].slot;
-        if (mu_dead_is_out(&agree->dead, slot) || !is_told(agree, group, from, slot))
+        if (!is_told(agree, group, from, slot))
             continue;
-        if (slot < 64)
+        if (slot < 64 && !mu_dead_is_out(&agree->dead, slot))
             agree->told_by_ask |= 1ull << slot;
-        if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_MARK) && slot != agree->config.self)
+        if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_MARK) && slot != agree->config.self &&
+            !mu_dead_is_out(&agree->dead, slot))
             mu_dead_add(&agree->dead, slot, ask->dead[i].incarnation);
         else
-            mu_agree_learn(agree, slot, ask->dead[i].incarnation, from, update);
+            mu_agree_learn(agree, ask->dead[i], from, update);
     }
     return !agree->fenced;
 }

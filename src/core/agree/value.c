@@ -50,6 +50,7 @@ void mu_gather_join(struct mu_gather *gather, const struct mu_agree_value *value
             gather->failed[at++].acked &= unlisted;
         if (at < gather->count && compare(&gather->failed[at], theirs) == 0) {
             gather->failed[at].acked &= theirs->acked;
+            gather->failed[at].proven |= theirs->proven;
         } else {
             if (!open_at(gather, at))
                 return; /* and all that follow are higher still */
@@ -68,16 +69,16 @@ void mu_gather_set(struct mu_gather *gather, const struct mu_agree_value *value)
     mu_gather_join(gather, value);
 }
 
-void mu_gather_add_failed(struct mu_gather *gather, mu_slot node)
+void mu_gather_add_failed(struct mu_gather *gather, mu_slot node, bool proven)
 {
     struct mu_failed failed = {
-        .node = node, .acked = gather->any ? 0 : 1, .process = MU_FAILED_NODE};
+        .node = node, .acked = gather->any ? 0 : 1, .proven = proven, .process = MU_FAILED_NODE};
     uint16_t at = 0;
     while (at < gather->count && compare(&gather->failed[at], &failed) < 0)
         at++;
     if (at < gather->count && compare(&gather->failed[at], &failed) == 0)
-        return;
-    if (open_at(gather, at))
+        gather->failed[at].proven |= failed.proven;
+    else if (open_at(gather, at))
         gather->failed[at] = failed;
 }
 
@@ -105,6 +106,8 @@ const char *mu_agree_value_check(const struct mu_agree_value *value, uint32_t si
             return "the slot of one that failed is below the machine's size";
         if (i > 0 && compare(&value->failed[i - 1], &value->failed[i]) >= 0)
             return "the failed are in order, none twice";
+        if (value->failed[i].proven && value->failed[i].process != MU_FAILED_NODE)
+            return "only the death of a node is proven or not";
         if (value->silent && !value->failed[i].acked)
             return "who has no say leaves nothing unacknowledged";
     }

@@ -1,8 +1,9 @@
 /* What an agreement is about: the bitwise AND of what was contributed, and who has failed.
  *
  * The failed are dead nodes and dead processes of live nodes; a dead node stands for all its
- * processes.  Each is marked when every contributor so far has acknowledged it.  Values are joined
- * in any order, and joining one twice changes nothing.
+ * processes.  Each is marked when every contributor so far has acknowledged it.  The death of a
+ * node is proven when one of them had proof of it.  Values are joined in any order, and joining one
+ * twice changes nothing.
  *
  * The list is bounded.  When the failed are more, the lowest stay, and 'more' says that there are
  * others: the same ones whatever the order of joining.  Such a decision is an error at all; once
@@ -16,9 +17,10 @@
 #define MU_FAILED_NODE UINT32_MAX /* in place of a process: the node itself */
 
 struct mu_failed {
-    uint32_t node : 31;
-    uint32_t acked : 1; /* by every contributor */
-    uint32_t process;   /* by the driver's numbers; MU_FAILED_NODE */
+    uint32_t node : 30;
+    uint32_t acked : 1;  /* by every contributor */
+    uint32_t proven : 1; /* of a node: that it is dead, and not only silent */
+    uint32_t process;    /* by the driver's numbers; MU_FAILED_NODE */
 };
 
 struct mu_agree_value {
@@ -43,9 +45,9 @@ void mu_gather_clear(struct mu_gather *gather);
 void mu_gather_join(struct mu_gather *gather, const struct mu_agree_value *value);
 void mu_gather_set(struct mu_gather *gather, const struct mu_agree_value *value);
 
-/* Adds one that failed, which no contributor has acknowledged; one that is there already stays as
- * it is. */
-void mu_gather_add_failed(struct mu_gather *gather, mu_slot node);
+/* Adds a node that failed, which no contributor has acknowledged.  Of one that is there already
+ * only the proof can be new. */
+void mu_gather_add_failed(struct mu_gather *gather, mu_slot node, bool proven);
 
 /* How it looks to others; points into the gather. */
 struct mu_agree_value mu_gather_value(const struct mu_gather *gather);

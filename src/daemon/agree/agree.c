@@ -28,10 +28,11 @@ static void send_message(struct mu_agreements *agreements, mu_slot peer,
     hooks->send(hooks->owner, peer, agreements->frame, count);
 }
 
-static void note_death(struct mu_agreements *agreements, mu_slot node)
+static void note_death(struct mu_agreements *agreements, const struct mu_dead_entry *death,
+                       mu_slot by)
 {
-    assert(agreements->death_count < agreements->config.size); /* each is told once */
-    agreements->deaths[agreements->death_count++] = node;
+    assert(agreements->death_count < 2 * agreements->config.size);
+    agreements->deaths[agreements->death_count++] = (struct mu_agreements_death){*death, by};
 }
 
 /* A message of a group for which there is no room would come again on each new connection, and be
@@ -58,7 +59,7 @@ static void carry_out(struct mu_agreements *agreements, const struct mu_agree_ef
             mu_group_decided(agreements, group, effect->decision.round, &effect->decision.value);
         return;
     case MU_AGREE_DEATH:
-        note_death(agreements, effect->peer);
+        note_death(agreements, &effect->death, effect->peer);
         return;
     case MU_AGREE_FENCED:
         agreements->is_fenced = true;
@@ -114,8 +115,9 @@ static void on_later(uv_idle_t *idle)
     struct mu_agreements *agreements = idle->data;
     const struct mu_agreements_hooks *hooks = &agreements->config.hooks;
     uv_idle_stop(idle);
-    while (agreements->death_count > 0)
-        hooks->dead(hooks->owner, agreements->deaths[--agreements->death_count]);
+    for (uint32_t i = 0; i < agreements->death_count; i++)
+        hooks->dead(hooks->owner, &agreements->deaths[i].death, agreements->deaths[i].by);
+    agreements->death_count = 0;
     if (agreements->is_fenced)
         hooks->fenced(hooks->owner, agreements->fenced_by);
     agreements->is_fenced = false;
@@ -165,9 +167,9 @@ void mu_agreements_up(struct mu_agreements *agreements, mu_slot peer)
     mu_agreements_settle(agreements);
 }
 
-void mu_agreements_dead(struct mu_agreements *agreements, mu_slot slot, uint32_t incarnation)
+void mu_agreements_dead(struct mu_agreements *agreements, struct mu_dead_entry death)
 {
-    struct mu_agree_event event = {.type = MU_AGREE_DEAD, .dead = {slot, incarnation}};
+    struct mu_agree_event event = {.type = MU_AGREE_DEAD, .dead = death};
     mu_agreements_step(agreements, &event);
     mu_agreements_settle(agreements);
 }
@@ -371,7 +373,7 @@ int mu_agreements_open(const struct mu_agreements_config *config, struct mu_agre
     made->memory = aligned_alloc(64, bytes);
     made->update.capacity = mu_agree_effects_max(core);
     made->update.effects = calloc(made->update.capacity, sizeof *made->update.effects);
-    made->deaths = calloc(config->size, sizeof *made->deaths);
+    made->deaths = calloc(2 * (size_t)config->size, sizeof *made->deaths);
     made->starved = calloc(config->size, sizeof *made->starved);
     if (made->memory == NULL || made->update.effects == NULL || made->deaths == NULL ||
         made->starved == NULL) {

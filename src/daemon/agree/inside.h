@@ -79,6 +79,12 @@ struct mu_voter {
     struct mu_group *group; /* NULL: not joined yet */
 };
 
+/* That peers told of, until the loop passes it on. */
+struct mu_agreements_death {
+    struct mu_dead_entry death;
+    mu_slot by;
+};
+
 enum { MU_AGREEMENTS_PAST = 256 };
 
 struct mu_agreements {
@@ -94,7 +100,7 @@ struct mu_agreements {
     uv_timer_t announce_timer;
     uv_timer_t lease_timer; /* while it is not held */
     uv_idle_t later;        /* what is told from the loop only: deaths, who was starved */
-    mu_slot *deaths;        /* that peers told of */
+    struct mu_agreements_death *deaths; /* each node's at most twice: without proof and with it */
     uint32_t death_count;
     bool *starved; /* peers that spoke of a group for which there was no room: by slot */
     bool some_starved;

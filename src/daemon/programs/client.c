@@ -236,10 +236,10 @@ static size_t encode_member_state(struct mu_client *client)
     uint64_t serial = node < process ? node : process;
     if (serial == UINT64_MAX)
         return encode_caught_up(client, client->notify->journal.head);
-    /* What the journal still has is told as it was told others: it has all the evidence, also of
-     * those that left. */
-    if (serial >= mu_journal_oldest(&client->notify->journal))
-        return mark_state(client, serial);
+    /* What the journal still has of processes is told as it was told others: it has all the
+     * evidence, also of those that left.  Of a node there may be proof since. */
+    if (process < node && process >= mu_journal_oldest(&client->notify->journal))
+        return mark_state(client, process);
     return encode_gone(client, node < process);
 }
 

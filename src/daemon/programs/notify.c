@@ -225,6 +225,11 @@ static void lose_processes(struct mu_notify *notify, struct mu_notify_job *job,
     }
 }
 
+bool mu_notify_has_node(const struct mu_notify *notify, mu_slot node)
+{
+    return node < notify->config.size && mu_roll_has(&notify->dead, node);
+}
+
 void mu_notify_node(struct mu_notify *notify, mu_slot node, uint64_t now_ns, uint64_t age_ns,
                     uint16_t hops, const struct mu_evidence *evidence)
 {
@@ -232,8 +237,11 @@ void mu_notify_node(struct mu_notify *notify, mu_slot node, uint64_t now_ns, uin
         notify->ignored++;
         return;
     }
-    if (mu_roll_has(&notify->dead, node))
+    if (mu_roll_has(&notify->dead, node)) {
+        if (mu_evidence_is_proof(evidence))
+            mu_roll_prove(&notify->dead, node, evidence);
         return;
+    }
     struct mu_local_event event = {
         .subject = MU_SUBJECT_NODE,
         .hops = hops,

@@ -92,6 +92,10 @@ void mu_notify_process(struct mu_notify *notify, uint32_t job, uint32_t rank, ui
 void mu_notify_node(struct mu_notify *notify, mu_slot node, uint64_t now_ns, uint64_t age_ns,
                     uint16_t hops, const struct mu_evidence *evidence);
 
+/* Was it told that this node is dead?  Then of mu_notify_node() only proof is news: it is kept, and
+ * no program hears of the death twice. */
+bool mu_notify_has_node(const struct mu_notify *notify, mu_slot node);
+
 /* Counts, for status. */
 uint32_t mu_notify_clients(const struct mu_notify *notify);
 uint64_t mu_notify_lost(const struct mu_notify *notify);    /* events that clients lost */

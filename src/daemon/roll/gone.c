@@ -35,10 +35,8 @@ bool mu_roll_has(const struct mu_roll *roll, uint32_t index)
     return (roll->is_gone[index / 64] >> index % 64 & 1) != 0;
 }
 
-/* Returns its place, plus 1. */
-static uint32_t keep_proof(struct mu_roll *roll, const struct mu_evidence *evidence)
+static void write_proof(struct mu_proof *proof, const struct mu_evidence *evidence)
 {
-    struct mu_proof *proof = &roll->proofs[roll->proof_count++];
     uint8_t bytes[MU_EVIDENCE_BYTES_MAX];
     struct mu_writer writer;
     mu_writer_init(&writer, bytes, sizeof bytes);
@@ -50,6 +48,12 @@ static uint32_t keep_proof(struct mu_roll *roll, const struct mu_evidence *evide
     if (!is_short && proof->longer == NULL)
         abort(); /* a death would be told without its proof */
     memcpy(is_short ? proof->bytes : proof->longer, bytes, writer.used);
+}
+
+/* Returns its place, plus 1. */
+static uint32_t keep_proof(struct mu_roll *roll, const struct mu_evidence *evidence)
+{
+    write_proof(&roll->proofs[roll->proof_count++], evidence);
     return roll->proof_count;
 }
 
@@ -93,6 +97,21 @@ static void read_proof(const struct mu_proof *proof, struct mu_evidence *evidenc
     mu_reader_init(&reader, proof->longer != NULL ? proof->longer : proof->bytes, proof->count);
     mu_read_evidence(&reader, evidence);
     assert(!reader.bad);
+}
+
+void mu_roll_prove(struct mu_roll *roll, uint32_t index, const struct mu_evidence *evidence)
+{
+    uint32_t i = 0;
+    while (i < roll->count && roll->gone[i].index != index)
+        i++;
+    assert(i < roll->count && roll->gone[i].proof != 0);
+    struct mu_proof *proof = &roll->proofs[roll->gone[i].proof - 1];
+    struct mu_evidence known;
+    read_proof(proof, &known);
+    if (mu_evidence_is_proof(&known))
+        return;
+    free(proof->longer);
+    write_proof(proof, evidence);
 }
 
 void mu_roll_event(const struct mu_roll *roll, uint32_t i, mu_slot node,

@@ -42,6 +42,10 @@ bool mu_roll_has(const struct mu_roll *roll, uint32_t index);
 /* One that is not there yet; the serial is above all others'. */
 void mu_roll_add(struct mu_roll *roll, uint32_t index, const struct mu_local_event *event);
 
+/* There is proof of one that is there and was only silent: whoever is told of it from now on is
+ * told the proof.  One that has proof already stays as it is. */
+void mu_roll_prove(struct mu_roll *roll, uint32_t index, const struct mu_evidence *evidence);
+
 /* How many became known before the event with that serial. */
 uint32_t mu_roll_before(const struct mu_roll *roll, uint64_t serial);
 

@@ -121,8 +121,11 @@ static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t
     sim_random_init(&draw->random, seed);
     draw->size = sim_check_nodes_of(check, seed);
     draw->busy_ns = draw_us(draw, 50, 3000);
-    draw->plan = (struct agree_plan){
-        .seed = seed, .tracked = true, .faults = draw->faults, .groups = draw->groups};
+    draw->plan = (struct agree_plan){.seed = seed,
+                                     .tracked = true,
+                                     .proofs = true,
+                                     .faults = draw->faults,
+                                     .groups = draw->groups};
     draw->plan.group_count = (uint32_t)sim_random_between(&draw->random, 1, GROUPS_MAX);
     for (uint32_t g = 0; g < draw->plan.group_count; g++)
         draw_group(draw, g);

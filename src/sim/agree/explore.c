@@ -14,6 +14,7 @@ enum action_type {
     ACT_CALL = 1, /* node a contributes to the next agreement of group b */
     ACT_DELIVER,  /* b hears the next message from a */
     ACT_TELL,     /* a hears that b is dead */
+    ACT_PROVE,    /* a hears proof of it, first of all or later */
     ACT_CRASH,
     ACT_LAPSE,  /* a loses its lease */
     ACT_RENEW,  /* and has it again; nobody was told that it is dead */
@@ -75,6 +76,13 @@ static bool can_be_told(const struct agree_model *model, uint32_t slot, uint32_t
     bool is_silent = !agree_in(model->state->alive, dead) || agree_in(model->state->lapsed, dead);
     const struct mu_agree *agree = agree_at(model, slot);
     return slot != dead && is_silent && !agree->fenced && !mu_dead_is_out(&agree->dead, dead);
+}
+
+static bool can_be_shown(const struct agree_model *model, uint32_t slot, uint32_t dead)
+{
+    const struct mu_agree *agree = agree_at(model, slot);
+    return !agree_in(model->state->alive, dead) && !agree->fenced &&
+           !mu_dead_is_proven(&agree->dead, dead, 1);
 }
 
 static bool can_resume(const struct agree_model *model, uint32_t a, uint32_t b)
@@ -142,6 +150,9 @@ static uint32_t actions(struct explore_model *base, struct explore_action *out)
                 add(&list, ACT_DELIVER, a, b);
             if (lives && can_be_told(model, a, b))
                 add(&list, ACT_TELL, a, b);
+            bool is_proven = agree_in(state->proven, b);
+            if (lives && (is_proven || state->proofs_left > 0) && can_be_shown(model, a, b))
+                add(&list, ACT_PROVE, a, b);
             if (lives && can_resume(model, a, b))
                 add(&list, ACT_RESUME, a, b);
             if (lives && a < b && agree_in(state->alive, b))
@@ -170,7 +181,12 @@ static void take_one(struct agree_model *model, const struct explore_action *act
         agree_deliver(model, a, b, cut);
         return;
     case ACT_TELL:
-        agree_tell(model, a, b, cut);
+        agree_tell(model, a, b, false, cut);
+        return;
+    case ACT_PROVE:
+        state->proofs_left -= agree_in(state->proven, b) ? 0 : 1;
+        state->proven |= (agree_mask)(1u << b);
+        agree_tell(model, a, b, true, cut);
         return;
     case ACT_CRASH:
         agree_crash(model, a);
@@ -220,10 +236,11 @@ static void fingerprint(const struct explore_model *base, struct mu_fingerprint 
 {
     const struct agree_model *model = (const struct agree_model *)base;
     const struct agree_state *state = model->state;
-    mu_fingerprint_add(print, (uint64_t)state->crashes_left << 32 |
-                                  (uint64_t)state->lapses_left << 40 |
-                                  (uint64_t)state->resets_left << 48 | (uint64_t)state->alive |
-                                  (uint64_t)state->lapsed << 8 | (uint64_t)state->declared << 16);
+    mu_fingerprint_add(print,
+                       (uint64_t)state->crashes_left << 32 | (uint64_t)state->lapses_left << 40 |
+                           (uint64_t)state->resets_left << 48 | (uint64_t)state->proofs_left << 56 |
+                           (uint64_t)state->alive | (uint64_t)state->lapsed << 8 |
+                           (uint64_t)state->declared << 16 | (uint64_t)state->proven << 24);
     for (uint32_t a = 0; a < model->size; a++) {
         if (agree_in(state->alive, a))
             mu_agree_fingerprint(agree_at(model, a), print);
@@ -267,7 +284,8 @@ static bool is_still(struct agree_model *model)
             if (can_call(model, a, g))
                 return false;
         for (uint32_t b = 0; b < model->size; b++)
-            if (can_be_told(model, a, b) || can_resume(model, a, b))
+            if (can_be_told(model, a, b) || can_resume(model, a, b) ||
+                (agree_in(state->proven, b) && can_be_shown(model, a, b)))
                 return false;
     }
     return true;
@@ -304,6 +322,9 @@ static void describe(const struct explore_model *base, const struct explore_acti
         return;
     case ACT_TELL:
         snprintf(text, 128, "node %u hears that node %u is dead%s", action->a, action->b, cut);
+        return;
+    case ACT_PROVE:
+        snprintf(text, 128, "node %u sees proof that node %u is dead%s", action->a, action->b, cut);
         return;
     case ACT_CRASH:
         snprintf(text, 128, "node %u crashes", action->a);
@@ -345,6 +366,7 @@ static void start(struct agree_model *model, struct mu_agree_config *config)
     model->state->crashes_left = (uint8_t)model->options->crashes;
     model->state->lapses_left = (uint8_t)model->options->lapses;
     model->state->resets_left = (uint8_t)model->options->resets;
+    model->state->proofs_left = (uint8_t)model->options->proofs;
 }
 
 void explore_agree(const struct explore_agree *agree, const struct explore_options *options,

@@ -11,6 +11,7 @@ struct explore_agree {
     uint32_t rounds;     /* one after the other in each group */
     uint32_t lapses;     /* a node loses its lease: it may be declared dead, or find it again */
     uint32_t resets;     /* of connections */
+    uint32_t proofs;     /* crashes of which there may be proof; others are silent */
     uint32_t shift;      /* the tree's fan-out is 2^shift */
     bool calls_first;    /* everybody contributes before anything else happens: not every case */
     bool every_order;    /* without the reduction */

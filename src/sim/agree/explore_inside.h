@@ -23,9 +23,9 @@ struct agree_small {
     uint8_t group;
     uint8_t round;
     agree_mask contributed;
-    agree_mask failed;
+    agree_mask failed; /* ASK: the dead */
     agree_mask acked;
-    agree_mask dead; /* ASK */
+    agree_mask proven; /* of the failed */
     uint8_t more;
 };
 
@@ -43,8 +43,14 @@ struct agree_state {
     agree_mask alive;                            /* runs */
     agree_mask lapsed;                           /* has no lease */
     agree_mask declared;                         /* somebody was told that it is dead */
+    agree_mask proven;                           /* somebody has seen proof of its death */
     agree_mask down[AGREE_NODES]; /* by node: peers to which it has no connection now */
-    uint8_t crashes_left, lapses_left, resets_left;
+    uint8_t crashes_left, lapses_left, resets_left, proofs_left;
+};
+
+/* Deaths, and those of them that are proven. */
+struct agree_deaths {
+    agree_mask dead, proven;
 };
 
 struct agree_model {
@@ -61,6 +67,7 @@ struct agree_model {
     /* how the acting node's rounds looked before, by group */
     struct agree_small before[AGREE_GROUPS];
     uint64_t decided_before[AGREE_GROUPS];
+    struct agree_deaths known_before;
 };
 
 static inline struct mu_agree *agree_at(const struct agree_model *model, uint32_t slot)
@@ -103,7 +110,7 @@ void agree_deliver(struct agree_model *model, uint32_t from, uint32_t to, uint8_
 
 /* It contributes to the next agreement of a group, and acknowledges the deaths that it knows. */
 void agree_call(struct agree_model *model, uint32_t slot, uint32_t g, uint8_t cut);
-void agree_tell(struct agree_model *model, uint32_t slot, uint32_t dead, uint8_t cut);
+void agree_tell(struct agree_model *model, uint32_t slot, uint32_t dead, bool proven, uint8_t cut);
 void agree_crash(struct agree_model *model, uint32_t slot);
 
 /* ---- explore_law.c ---- */
@@ -114,7 +121,7 @@ void agree_break(struct agree_model *model, const char *law, const char *format,
 
 /* Before and after a node's step. */
 void agree_law_before(struct agree_model *model, uint32_t slot);
-void agree_law_after(struct agree_model *model, uint32_t slot);
+void agree_law_after(struct agree_model *model, uint32_t slot, const struct mu_agree_event *event);
 
 /* A decision is given to the node's clients. */
 void agree_law_on_deliver(struct agree_model *model, uint32_t slot,

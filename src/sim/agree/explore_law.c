@@ -36,8 +36,60 @@ static const char *name_set(char text[40], agree_mask set)
 
 /* ---- one step ---- */
 
+static struct agree_deaths known(const struct agree_model *model, uint32_t slot)
+{
+    const struct mu_dead *dead = &agree_at(model, slot)->dead;
+    struct agree_deaths known = {0, 0};
+    for (uint32_t i = 0; i < dead->count; i++) {
+        agree_mask bit = (agree_mask)(1u << dead->entries[i].slot);
+        known.dead |= bit;
+        known.proven |= dead->entries[i].proven ? bit : 0;
+    }
+    return known;
+}
+
+/* What the step brought in, or hands to the driver. */
+static struct agree_deaths told(const struct agree_model *model, const struct mu_agree_event *event)
+{
+    struct agree_deaths told = {0, 0};
+    for (uint32_t i = 0; i <= model->update.count; i++) {
+        const struct mu_agree_effect *effect = &model->update.effects[i];
+        const struct mu_dead_entry *death = NULL;
+        if (i == model->update.count)
+            death = event->type == MU_AGREE_DEAD ? &event->dead : NULL;
+        else if (effect->type == MU_AGREE_DEATH)
+            death = &effect->death;
+        if (death == NULL)
+            continue;
+        told.dead |= (agree_mask)(1u << death->slot);
+        told.proven |= (agree_mask)(death->proven << death->slot);
+    }
+    return told;
+}
+
+/* The driver hears all that this node learned, as it was told, and no more; and nobody holds a
+ * death for proven of which nobody has seen proof. */
+static void check_evidence(struct agree_model *model, uint32_t slot,
+                           const struct mu_agree_event *event)
+{
+    struct agree_deaths now = known(model, slot), heard = told(model, event);
+    const struct agree_deaths *before = &model->known_before;
+    char one[40], other[40];
+    if ((now.proven & ~model->state->proven) != 0)
+        agree_break(model, "evidence",
+                    "to node %u the deaths of %s are proven, and those of %s are", slot,
+                    name_set(one, now.proven), name_set(other, model->state->proven));
+    if ((before->dead & ~now.dead) != 0 || (before->proven & ~now.proven) != 0 ||
+        now.dead != (before->dead | heard.dead) || now.proven != (before->proven | heard.proven))
+        agree_break(model, "evidence",
+                    "node %u knows the deaths of %s, %s of them proven, and its "
+                    "driver does not",
+                    slot, name_set(one, now.dead), name_set(other, now.proven));
+}
+
 void agree_law_before(struct agree_model *model, uint32_t slot)
 {
+    model->known_before = known(model, slot);
     for (uint32_t g = 0; g < model->options->agreements; g++) {
         const struct mu_agree_group *group = mu_agree_find(agree_at(model, slot), g + 1);
         uint64_t number = group->decided + 1;
@@ -63,6 +115,10 @@ static void check_decision(struct agree_model *model, uint32_t slot, uint32_t g,
     if ((before->failed & ~result.failed) != 0)
         agree_break(model, "A4", "node %u contributed that %s failed and decides that %s did", slot,
                     name_set(one, before->failed), name_set(other, result.failed));
+    if ((before->proven & ~result.proven) != 0 || (result.proven & ~model->state->proven) != 0)
+        agree_break(model, "evidence",
+                    "node %u had proof of the deaths of %s and decides that %s are", slot,
+                    name_set(one, before->proven), name_set(other, result.proven));
     for (uint32_t other_slot = 0; other_slot < model->size; other_slot++)
         if (!agree_in(result.contributed | result.failed, other_slot) &&
             mu_agree_is_member(agree_at(model, slot), g + 1, other_slot))
@@ -84,8 +140,10 @@ static void check_kept(struct agree_model *model, uint32_t slot, const struct mu
         agree_break(model, "A6", "node %u keeps %u results", slot, kept);
 }
 
-void agree_law_after(struct agree_model *model, uint32_t slot)
+void agree_law_after(struct agree_model *model, uint32_t slot, const struct mu_agree_event *event)
 {
+    if (!agree_at(model, slot)->fenced)
+        check_evidence(model, slot, event);
     for (uint32_t g = 0; g < model->options->agreements; g++) {
         const struct mu_agree_group *group = mu_agree_find(agree_at(model, slot), g + 1);
         if (group->decided > model->decided_before[g])

@@ -31,9 +31,9 @@ static void carry_out(struct agree_model *model, uint32_t slot, uint32_t happen)
             agree_law_on_deliver(model, slot, effect);
             break;
         case MU_AGREE_DEATH:
-            if (agree_in(model->state->alive & ~model->state->lapsed, effect->peer))
+            if (agree_in(model->state->alive & ~model->state->lapsed, effect->death.slot))
                 agree_break(model, "no-fault", "node %u hears that node %u is dead, which lives",
-                            slot, effect->peer);
+                            slot, effect->death.slot);
             break;
         case MU_AGREE_FENCED:
             if (!agree_in(model->state->declared, slot))
@@ -90,7 +90,7 @@ void agree_act(struct agree_model *model, uint32_t slot, struct mu_agree_event *
     mu_agree_step(agree_at(model, slot), event, &model->update);
     model->cuts = model->state->crashes_left > 0 ? cuts_of(&model->update) : 0;
     if (cut == EXPLORE_WHOLE && agree_is_living(model, slot))
-        agree_law_after(model, slot);
+        agree_law_after(model, slot, event);
     carry_out(model, slot, cut == EXPLORE_WHOLE ? model->update.count : cut);
     if (cut != EXPLORE_WHOLE)
         agree_crash(model, slot);
@@ -133,11 +133,12 @@ void agree_call(struct agree_model *model, uint32_t slot, uint32_t g, uint8_t cu
     agree_act(model, slot, &event, cut);
 }
 
-void agree_tell(struct agree_model *model, uint32_t slot, uint32_t dead, uint8_t cut)
+void agree_tell(struct agree_model *model, uint32_t slot, uint32_t dead, bool proven, uint8_t cut)
 {
     struct mu_agree_event event = {.type = MU_AGREE_DEAD};
     event.dead.slot = dead;
     event.dead.incarnation = 1;
+    event.dead.proven = proven;
     if (agree_in(model->state->alive, dead)) {
         model->state->declared |= (agree_mask)(1u << dead);
         forget(model, dead);

@@ -60,8 +60,55 @@ void agree_law_fail(struct agree_world *world, const char *law, const char *form
 
 /* ---- A4: what was contributed is in the decision ---- */
 
+/* ---- evidence: what is known of a death is handed on as it was told ---- */
+
+static void note(const struct mu_dead_entry *death, uint64_t *dead, uint64_t *proven)
+{
+    *dead |= 1ull << death->slot;
+    *proven |= (uint64_t)death->proven << death->slot;
+}
+
+static void note_known(const struct agree_world *world, mu_slot slot, uint64_t *dead,
+                       uint64_t *proven)
+{
+    const struct mu_dead *known = &agree_world_node(world, slot)->dead;
+    *dead = *proven = 0;
+    for (uint32_t i = 0; i < known->count; i++)
+        note(&known->entries[i], dead, proven);
+}
+
+static void check_evidence(struct agree_world *world, mu_slot slot,
+                           const struct mu_agree_event *event)
+{
+    uint64_t dead, proven, told = world->dead_before, shown = world->proven_before;
+    note_known(world, slot, &dead, &proven);
+    if (event->type == MU_AGREE_DEAD)
+        note(&event->dead, &told, &shown);
+    for (uint32_t i = 0; i < world->update.count; i++)
+        if (world->update.effects[i].type == MU_AGREE_DEATH)
+            note(&world->update.effects[i].death, &told, &shown);
+    if (dead != told || proven != shown)
+        agree_law_fail(world, "evidence", "node %u knows of deaths what its driver does not", slot);
+    for (mu_slot other = 0; other < world->size; other++)
+        if ((proven >> other & 1) != 0 && !agree_world_has_proof(world, other))
+            agree_law_fail(world, "evidence", "to node %u the death of node %u is proven", slot,
+                           other);
+}
+
+/* At the end: what there is proof of is proven to everybody. */
+static void check_proofs(struct agree_world *world, mu_slot slot)
+{
+    for (mu_slot dead = 0; dead < world->size; dead++)
+        if (agree_world_has_proof(world, dead) &&
+            !mu_dead_is_proven(&agree_world_node(world, slot)->dead, dead, 1))
+            agree_law_fail(world, "evidence", "to node %u the death of node %u is not proven", slot,
+                           dead);
+}
+
 void agree_world_law_before(struct agree_world *world, mu_slot slot)
 {
+    if (world->plan->tracked)
+        note_known(world, slot, &world->dead_before, &world->proven_before);
     for (uint32_t g = 0; world->plan->tracked && g < world->plan->group_count; g++) {
         const struct mu_agree_group *group = mu_agree_find(agree_world_node(world, slot), g + 1);
         world->decided_before[g] = UINT64_MAX;
@@ -96,6 +143,13 @@ static void check_contained(struct agree_world *world, mu_slot slot, const struc
         if (find_failed(result->failed, result->count, &before->failed[i]) == NULL)
             agree_law_fail(world, "A4", "node %u gathered that node %u failed, which is lost", slot,
                            before->failed[i].node);
+    for (uint16_t i = 0; i < before->count; i++) {
+        const struct mu_failed *listed =
+            find_failed(result->failed, result->count, &before->failed[i]);
+        if (listed != NULL && before->failed[i].proven && !listed->proven)
+            agree_law_fail(world, "evidence", "node %u gathered proof that node %u is dead: lost",
+                           slot, listed->node);
+    }
 }
 
 /* ---- cover: whoever is a member has contributed or failed ---- */
@@ -110,7 +164,7 @@ static void check_cover(struct agree_world *world, mu_slot slot, uint32_t g,
 {
     const struct mu_agree *agree = agree_world_node(world, slot);
     for (mu_slot member = 0; member < world->size && !result->more; member++) {
-        struct mu_failed whole = {.node = member & 0x7fffffff, .process = MU_FAILED_NODE};
+        struct mu_failed whole = {.node = member & 0x3fffffff, .process = MU_FAILED_NODE};
         if (mu_agree_is_member(agree, g + 1, member) && !has_contributed(result, member) &&
             find_failed(result->failed, result->count, &whole) == NULL)
             agree_law_fail(world, "cover",
@@ -119,8 +173,11 @@ static void check_cover(struct agree_world *world, mu_slot slot, uint32_t g,
     }
 }
 
-void agree_world_law_after(struct agree_world *world, mu_slot slot)
+void agree_world_law_after(struct agree_world *world, mu_slot slot,
+                           const struct mu_agree_event *event)
 {
+    if (world->plan->tracked && !agree_world_node(world, slot)->fenced)
+        check_evidence(world, slot, event);
     for (uint32_t g = 0; world->plan->tracked && g < world->plan->group_count; g++) {
         const struct mu_agree_group *group = mu_agree_find(agree_world_node(world, slot), g + 1);
         if (group == NULL)
@@ -185,6 +242,9 @@ static void check_acks(struct agree_world *world, mu_slot slot, const struct agr
         if (one->acked != acked)
             agree_law_fail(world, "A5", "node %u: the failure of node %u counts as %sacknowledged",
                            slot, one->node, one->acked ? "" : "not ");
+        if (one->proven && !agree_world_has_proof(world, one->node))
+            agree_law_fail(world, "evidence", "node %u decides that the death of node %u is proven",
+                           slot, one->node);
         if (one->process == MU_FAILED_NODE && agree_world_lives(world, one->node))
             agree_law_fail(world, "no-fault", "node %u decides that node %u failed, which lives",
                            slot, one->node);
@@ -204,7 +264,9 @@ static struct mu_fingerprint digest_of(const struct mu_agree_effect *effect)
     mu_fingerprint_add(&print, value->bits);
     mu_fingerprint_add(&print, (uint64_t)value->more << 1 | (uint64_t)effect->decision.error);
     for (uint32_t i = 0; i < value->failed_count; i++) {
-        mu_fingerprint_add(&print, (uint64_t)value->failed[i].node << 1 | value->failed[i].acked);
+        mu_fingerprint_add(&print, (uint64_t)value->failed[i].node << 2 |
+                                       (uint64_t)value->failed[i].proven << 1 |
+                                       value->failed[i].acked);
         mu_fingerprint_add(&print, value->failed[i].process);
     }
     return print;
@@ -260,6 +322,9 @@ static bool is_in(const struct agree_group_plan *group, mu_slot slot)
 
 void agree_world_law_on_quiet(struct agree_world *world)
 {
+    for (mu_slot slot = 0; world->plan->tracked && slot < world->size; slot++)
+        if (agree_world_lives(world, slot))
+            check_proofs(world, slot);
     for (uint32_t g = 0; g < world->plan->group_count; g++) {
         const struct agree_group_plan *group = &world->plan->groups[g];
         for (uint32_t r = 1; r <= group->rounds; r++)

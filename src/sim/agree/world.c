@@ -48,6 +48,26 @@ static void trace(const struct agree_world *world, mu_slot slot, const char *wha
 
 /* ---- steps ---- */
 
+/* Not drawn from the world's own numbers, and so is when it comes: worlds without proofs stay as
+ * they are. */
+bool agree_world_has_proof(const struct agree_world *world, mu_slot dead)
+{
+    return world->plan->proofs && !world->seats[dead].declared && !world->seats[dead].alive &&
+           sim_random_hash(world->plan->seed ^ (uint64_t)dead << 32) % 2 == 0;
+}
+
+static void show_all(struct agree_world *world, mu_slot dead)
+{
+    const struct agree_plan *plan = world->plan;
+    for (mu_slot slot = 0; slot < world->size; slot++)
+        if (slot != dead && world->seats[slot].alive) {
+            uint64_t drawn = sim_random_hash(plan->seed ^ (uint64_t)dead << 32 ^ (slot + 1));
+            agree_world_push(world, AGREE_WHAT_DEAD,
+                             world->queue.now_ns + drawn % (2 * plan->tell_ns_max + 1), slot, dead,
+                             1);
+        }
+}
+
 static void tell_all(struct agree_world *world, mu_slot dead)
 {
     const struct agree_plan *plan = world->plan;
@@ -65,11 +85,13 @@ static void crash(struct agree_world *world, mu_slot slot)
     if (!seat->alive || world->living == 1)
         return;
     trace(world, slot, "crashes", MU_SLOT_NONE, NULL);
-    if (!seat->declared) {
-        world->living--;
-        tell_all(world, slot);
-    }
     seat->alive = false;
+    if (seat->declared)
+        return;
+    world->living--;
+    tell_all(world, slot);
+    if (agree_world_has_proof(world, slot))
+        show_all(world, slot);
 }
 
 static void note_effect(struct agree_world *world, mu_slot slot,
@@ -108,9 +130,9 @@ static void carry_out(struct agree_world *world, mu_slot slot, const struct mu_a
         on_decided(world, slot, effect);
         return;
     case MU_AGREE_DEATH:
-        if (agree_world_lives(world, effect->peer))
+        if (agree_world_lives(world, effect->death.slot))
             agree_law_fail(world, "no-fault", "node %u hears that node %u is dead, which lives",
-                           slot, effect->peer);
+                           slot, effect->death.slot);
         return;
     case MU_AGREE_FENCED:
         if (!seat->declared)
@@ -133,7 +155,7 @@ static void step(struct agree_world *world, mu_slot slot, struct mu_agree_event 
     uint32_t count = world->update.count;
     bool crashes = seat->cut && count > 0 && world->living > 1;
     if (!crashes && !seat->declared)
-        agree_world_law_after(world, slot);
+        agree_world_law_after(world, slot, event);
     if (crashes && seat->cut_after < count)
         count = seat->cut_after;
     for (uint32_t i = 0; i < count; i++)
@@ -170,13 +192,13 @@ static uint32_t draw_list(struct agree_world *world, mu_slot slot, uint32_t g,
         mu_slot dead = i < agree->dead.count ? agree->dead.entries[i].slot : MU_SLOT_NONE;
         if (own && slot < dead) {
             failed[count++] = (struct mu_failed){
-                .node = slot & 0x7fffffff, .acked = own_acked, .process = slot + 1};
+                .node = slot & 0x3fffffff, .acked = own_acked, .process = slot + 1};
             own = false;
         }
         if (dead != MU_SLOT_NONE && mu_agree_is_member(agree, g + 1, dead) &&
             sim_random_chance(&world->random, plan->ack_percent))
             failed[count++] = (struct mu_failed){
-                .node = dead & 0x7fffffff, .acked = 1, .process = MU_FAILED_NODE};
+                .node = dead & 0x3fffffff, .acked = 1, .process = MU_FAILED_NODE};
     }
     return count;
 }
@@ -277,8 +299,11 @@ static void happen(struct agree_world *world, const struct sim_item *item)
         event.type = MU_AGREE_DEAD;
         event.dead.slot = item->peer;
         event.dead.incarnation = 1;
+        event.dead.proven = item->ref == 1;
         if (alive) {
-            trace(world, item->node, "hears of the death of", item->peer, NULL);
+            trace(world, item->node,
+                  item->ref == 1 ? "sees proof of the death of" : "hears of the death of",
+                  item->peer, NULL);
             step(world, item->node, &event);
         }
         return;

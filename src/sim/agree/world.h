@@ -43,6 +43,7 @@ struct agree_plan {
     uint32_t ack_percent;              /* of the deaths that a node knows, when it calls */
     uint32_t process_percent;          /* of the calls that list a dead process */
     uint32_t silent_percent;           /* of the nodes */
+    bool proofs;  /* of every other crash there is proof, which comes apart from the death */
     bool tracked; /* a small world: pairs and contributions are kept one by one */
     const struct agree_group_plan *groups;
     uint32_t group_count;
@@ -101,8 +102,10 @@ struct agree_world {
     uint64_t *until_ns;           /* what the one before carried arrives until then */
     struct agree_record *records; /* by group and round */
     uint32_t rounds_max;
-    uint64_t decided_before[4]; /* by group: of the acting node, before its step */
-    struct mu_gather before[4]; /* and what it had gathered for the next round */
+    uint64_t dead_before, proven_before; /* a bit for each node, in small worlds: what the acting
+                                            node knew before its step */
+    uint64_t decided_before[4];          /* by group: of the acting node, before its step */
+    struct mu_gather before[4];          /* and what it had gathered for the next round */
     uint64_t events;
     uint64_t messages;
     uint64_t last_call_ns, last_decision_ns;
@@ -133,6 +136,9 @@ static inline bool agree_world_lives(const struct agree_world *world, mu_slot sl
     return world->seats[slot].alive && !world->seats[slot].declared;
 }
 
+/* Is there proof of its death? */
+bool agree_world_has_proof(const struct agree_world *world, mu_slot dead);
+
 void agree_world_init(struct agree_world *world, const struct agree_plan *plan);
 void agree_world_free(struct agree_world *world);
 
@@ -159,7 +165,8 @@ void agree_law_free(struct agree_world *world);
 void agree_law_fail(struct agree_world *world, const char *law, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void agree_world_law_before(struct agree_world *world, mu_slot slot);
-void agree_world_law_after(struct agree_world *world, mu_slot slot);
+void agree_world_law_after(struct agree_world *world, mu_slot slot,
+                           const struct mu_agree_event *event);
 void agree_world_law_on_call(struct agree_world *world, mu_slot slot,
                              const struct mu_agree_event *call, uint64_t round);
 void agree_world_law_on_deliver(struct agree_world *world, mu_slot slot,
@@ -172,7 +179,7 @@ enum agree_what {
     AGREE_WHAT_OPEN = 1, /* ref: group */
     AGREE_WHAT_CALL,     /* ref: group */
     AGREE_WHAT_MESSAGE,  /* peer: from; ref: parcel */
-    AGREE_WHAT_DEAD,     /* peer: who */
+    AGREE_WHAT_DEAD,     /* peer: who; ref: 1 with proof */
     AGREE_WHAT_FAULT,    /* ref: which */
     AGREE_WHAT_RENEW,
     AGREE_WHAT_RESUME, /* peer */

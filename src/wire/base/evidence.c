@@ -75,6 +75,9 @@ static const char *verdict_error(const struct mu_evidence *evidence)
         return "whom nobody hears is silent";
     if (evidence->cause == MU_CAUSE_UNREACHABLE && evidence->verdict != MU_VERDICT_UNREACHABLE)
         return "whom others hear is unreachable";
+    if (evidence->cause == MU_CAUSE_TOLD && evidence->verdict != MU_VERDICT_DEAD &&
+        evidence->verdict != MU_VERDICT_SILENT)
+        return "of whom others tell is dead, with proof, or silent";
     return how->type == MU_EXIT_LEFT ? NULL : "only a process that ended has a way in which it did";
 }
 
@@ -117,6 +120,11 @@ const char *mu_evidence_error(const struct mu_evidence *evidence)
     if (evidence->seen_by >= MU_SIZE_MAX || evidence->node >= MU_SIZE_MAX)
         return "a slot is below 2^24";
     return evidence->pid <= INT32_MAX ? NULL : "a process id is below 2^31";
+}
+
+bool mu_evidence_is_proof(const struct mu_evidence *evidence)
+{
+    return evidence->verdict == MU_VERDICT_DEAD;
 }
 
 /* ---- bytes ---- */

@@ -23,8 +23,8 @@ enum mu_verdict {
 enum mu_cause {
     MU_CAUSE_EXIT = 1,  /* a process: its daemon saw it end; 'how' says how */
     MU_CAUSE_NODE_LOST, /* a process: the node that it ran on is dead */
-    MU_CAUSE_TOLD,    /* a node: another one says that it is dead, and had no evidence to pass on */
-    MU_CAUSE_SILENCE, /* a node: nobody hears it any more; 'ring' says how that was found */
+    MU_CAUSE_TOLD, /* a node: another one says so, and whether that is proven; no more is known */
+    MU_CAUSE_SILENCE,     /* a node: nobody hears it any more; 'ring' says how that was found */
     MU_CAUSE_UNREACHABLE, /* a node: others hear it, its observer does not, and that did not mend */
     MU_CAUSE_WITNESS,     /* a node: the witness of its daemon saw that end; 'how' says how */
     MU_CAUSE_LAST = MU_CAUSE_WITNESS,
@@ -38,7 +38,7 @@ enum {
 struct mu_evidence {
     uint8_t verdict;         /* enum mu_verdict */
     uint8_t cause;           /* enum mu_cause */
-    mu_slot seen_by;         /* who saw it first */
+    mu_slot seen_by;         /* who saw it first; TOLD: who said so */
     mu_slot node;            /* where the process ran; of a node: itself */
     uint32_t pid;            /* of the process there; 0: none */
     struct mu_exit_kind how; /* EXIT; WITNESS: of its daemon; else zeroed */
@@ -52,6 +52,9 @@ struct mu_evidence {
 
 /* What breaks a rule of an evidence, or NULL.  Writing asserts it, reading refuses it. */
 const char *mu_evidence_error(const struct mu_evidence *evidence);
+
+/* Of a node: does it prove that the node is dead?  What is only silent may live. */
+bool mu_evidence_is_proof(const struct mu_evidence *evidence);
 
 void mu_write_evidence(struct mu_writer *writer, const struct mu_evidence *evidence);
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { FLAG_MORE = 1, FLAG_SILENT = 2, FLAG_ACKED = 1, FLAG_NODE = 2 };
+enum { FLAG_MORE = 1, FLAG_SILENT = 2, FLAG_ACKED = 1, FLAG_NODE = 2, FLAG_PROVEN = 4 };
 
 /* ---- rules: the same for what comes in and what goes out ---- */
 
@@ -54,21 +54,24 @@ static void write_value(struct mu_writer *writer, const struct mu_agree_value *v
         const struct mu_failed *failed = &value->failed[i];
         bool whole = failed->process == MU_FAILED_NODE;
         mu_write_varint(writer, failed->node - before);
-        mu_write_u8(writer, (uint8_t)((failed->acked ? FLAG_ACKED : 0) | (whole ? FLAG_NODE : 0)));
+        mu_write_u8(writer, (uint8_t)((failed->acked ? FLAG_ACKED : 0) | (whole ? FLAG_NODE : 0) |
+                                      (failed->proven ? FLAG_PROVEN : 0)));
         if (!whole)
             mu_write_varint(writer, failed->process);
         before = failed->node;
     }
 }
 
-/* So many entries from 'first' on are neighbours, of the same incarnation. */
+/* So many entries from 'first' on are neighbours, of the same incarnation, with proof or without.
+ */
 static uint32_t run_at(const struct mu_agree_message *message, uint32_t first)
 {
     const struct mu_dead_entry *dead = message->dead;
     uint32_t count = 1;
     while (first + count < message->dead_count &&
            dead[first + count].slot == dead[first].slot + count &&
-           dead[first + count].incarnation == dead[first].incarnation)
+           dead[first + count].incarnation == dead[first].incarnation &&
+           dead[first + count].proven == dead[first].proven)
         count++;
     return count;
 }
@@ -81,7 +84,8 @@ static void write_dead(struct mu_writer *writer, const struct mu_agree_message *
         uint32_t count = run_at(message, i);
         mu_write_varint(writer, message->dead[i].slot - before);
         mu_write_varint(writer, count);
-        mu_write_varint(writer, message->dead[i].incarnation);
+        mu_write_varint(writer, (uint64_t)message->dead[i].incarnation << 1 |
+                                    (message->dead[i].proven ? 1 : 0));
         before = message->dead[i].slot + count;
         i += count;
     }
@@ -109,12 +113,13 @@ static const char *read_failed(struct mu_reader *reader, uint32_t before, struct
     uint64_t process = (flags & FLAG_NODE) != 0 ? MU_FAILED_NODE : mu_read_varint(reader);
     if (gap >= MU_SIZE_MAX || before + gap >= MU_SIZE_MAX)
         return "the slot of one that failed is below 2^24";
-    if (flags > (FLAG_ACKED | FLAG_NODE))
-        return "the flags of one that failed are 0 to 3";
+    if (flags > (FLAG_ACKED | FLAG_NODE | FLAG_PROVEN))
+        return "the flags of one that failed are 0 to 7";
     if ((flags & FLAG_NODE) == 0 && process >= MU_FAILED_NODE)
         return "the number of a process is below 2^32 - 1";
-    *failed = (struct mu_failed){.node = (before + (uint32_t)gap) & 0x7fffffff,
+    *failed = (struct mu_failed){.node = (before + (uint32_t)gap) & 0x3fffffff,
                                  .acked = (flags & FLAG_ACKED) != 0,
+                                 .proven = (flags & FLAG_PROVEN) != 0,
                                  .process = (uint32_t)process};
     return NULL;
 }
@@ -150,7 +155,8 @@ static const char *read_run(struct mu_reader *reader, uint32_t total, mu_slot *b
 {
     uint64_t gap = mu_read_varint(reader);
     uint64_t count = mu_read_varint(reader);
-    uint64_t incarnation = mu_read_varint(reader);
+    uint64_t died = mu_read_varint(reader), incarnation = died >> 1;
+    bool proven = (died & 1) != 0;
     if (reader->bad)
         return NULL; /* the caller says so */
     if (count == 0 || count > total - message->dead_count)
@@ -160,11 +166,13 @@ static const char *read_run(struct mu_reader *reader, uint32_t total, mu_slot *b
     if (incarnation == 0 || incarnation > UINT32_MAX)
         return "a dead node's incarnation is 1 to 2^32 - 1";
     uint32_t at = message->dead_count;
-    if (at > 0 && gap == 0 && room->dead[at - 1].incarnation == incarnation)
-        return "neighbours of one incarnation are one run";
+    if (at > 0 && gap == 0 && room->dead[at - 1].incarnation == incarnation &&
+        room->dead[at - 1].proven == proven)
+        return "neighbours that died alike are one run";
     for (uint64_t i = 0; i < count; i++)
         room->dead[at + i] = (struct mu_dead_entry){.slot = (mu_slot)(*before + gap + i),
-                                                    .incarnation = (uint32_t)incarnation};
+                                                    .incarnation = (uint32_t)incarnation,
+                                                    .proven = proven};
     message->dead_count += (uint32_t)count;
     *before += (mu_slot)(gap + count);
     return NULL;
@@ -199,7 +207,7 @@ const char *mu_agree_decode(const uint8_t *bytes, size_t count, const struct mu_
     if (reader.bad)
         return "a message of an agreement ends inside a field";
     if (version != MU_AGREE_VERSION)
-        return "the version of a message of an agreement is 1";
+        return "the version of a message of an agreement is 2";
     if (message->type < MU_AGREE_UP || message->type > MU_AGREE_MESSAGE_LAST)
         return "the type is one of 1 (UP) to 3 (ASK)";
     const char *error = message->type == MU_AGREE_ASK ? read_dead(&reader, room, message)

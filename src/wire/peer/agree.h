@@ -9,7 +9,7 @@
 #include "wire/base/bytes.h"
 
 enum {
-    MU_AGREE_VERSION = 1,
+    MU_AGREE_VERSION = 2,
     MU_AGREE_FAILED_MAX = 4096, /* listed in one message */
     MU_AGREE_DEAD_MAX = 32768,
     /* The longest: a list of dead nodes, none next to another. */

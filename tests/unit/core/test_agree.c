@@ -110,8 +110,10 @@ static void a_new_root_asks_its_children(void **state)
     assert_int_equal(few->mail[0].message.type, MU_AGREE_ASK);
     few_carry(few, 1, 2);
     const struct mu_agree_effect *death = few_effect(few, MU_AGREE_DEATH);
-    assert_non_null(death); /* node 2 is told by the ASK, and tells its driver */
-    assert_int_equal(death->peer, 0);
+    assert_non_null(death);           /* node 2 is told by the ASK, and tells its driver */
+    assert_int_equal(death->peer, 1); /* who said so */
+    assert_int_equal(death->death.slot, 0);
+    assert_false(death->death.proven);
     few_carry_all(few);
     for (mu_slot slot = 1; slot < 3; slot++) {
         assert_int_equal(few->decisions[slot], 1);
@@ -119,6 +121,42 @@ static void a_new_root_asks_its_children(void **state)
         assert_int_equal(few->decided[slot].decision.value.failed_count, 1);
         assert_true(few->decided[slot].decision.error);
     }
+    few_free(few);
+}
+
+/* Node 2 has proof that node 0 is dead; node 1, which decides, does not.  The decision has it, and
+ * so does node 1 from then on, and its driver; nobody has it before. */
+static void proof_is_carried_and_never_made_up(void **state)
+{
+    (void)state;
+    struct few *few = few_new(4);
+    few_start(few);
+    few_open(few);
+    few->crashed[0] = true;
+    few_tell(few, 1, 0);
+    few_tell(few, 3, 0);
+    struct mu_agree_event proof = {.type = MU_AGREE_DEAD,
+                                   .dead = {.slot = 0, .incarnation = 1, .proven = true}};
+    few_step(few, 2, proof);
+    few_call(few, 1, ~2ull);
+    few_call(few, 3, ~8ull);
+    few_carry_all(few);
+    assert_false(mu_dead_is_proven(&few->nodes[1]->dead, 0, 1));
+    few_call(few, 2, ~4ull);
+    few_carry(few, 2, 1);
+    const struct mu_agree_effect *death = few_effect(few, MU_AGREE_DEATH);
+    assert_non_null(death);
+    assert_int_equal(death->death.slot, 0);
+    assert_true(death->death.proven);
+    few_carry_all(few);
+    for (mu_slot slot = 1; slot < 4; slot++) {
+        assert_int_equal(few->decided[slot].decision.value.failed_count, 1);
+        assert_true(few->failed[slot][0].proven);
+        assert_true(mu_dead_is_proven(&few->nodes[slot]->dead, 0, 1));
+    }
+    proof.dead.proven = false;
+    few_step(few, 1, proof); /* never back */
+    assert_true(mu_dead_is_proven(&few->nodes[1]->dead, 0, 1));
     few_free(few);
 }
 
@@ -489,6 +527,7 @@ int main(void)
         cmocka_unit_test(messages_may_come_before_the_group),
         cmocka_unit_test(the_death_of_the_root_loses_nothing),
         cmocka_unit_test(a_new_root_asks_its_children),
+        cmocka_unit_test(proof_is_carried_and_never_made_up),
         cmocka_unit_test(an_error_stays_until_all_have_acknowledged),
         cmocka_unit_test(the_tree_is_laid_anew),
         cmocka_unit_test(more_failures_than_fit_come_one_decision_later),

@@ -50,6 +50,7 @@ static void draw(struct sim_random *random, struct value *value, uint16_t capaci
                 failed[drawn.failed_count++] =
                     (struct mu_failed){.node = node & 7,
                                        .acked = sim_random_chance(random, 60),
+                                       .proven = process == 2 && sim_random_chance(random, 40),
                                        .process = process == 2 ? MU_FAILED_NODE : process};
     drawn.silent = sim_random_chance(random, 20);
     for (uint32_t i = 0; drawn.silent && i < drawn.failed_count; i++)
@@ -103,7 +104,7 @@ static void acknowledged_is_what_all_have_acknowledged(void **state)
     struct mu_agree_value nobody = {.bits = UINT64_MAX, .silent = true};
     mu_gather_join(&sum.gather, &nobody); /* who has no say */
     assert_true(sum.failed[0].acked && !sum.failed[1].acked);
-    mu_gather_add_failed(&sum.gather, 0);
+    mu_gather_add_failed(&sum.gather, 0, false);
     assert_int_equal(sum.failed[0].node, 0);
     assert_false(sum.failed[0].acked);
     assert_int_equal(sum.gather.count, 3);
@@ -132,20 +133,21 @@ static void expect_bytes(const struct mu_agree_message *message, const uint8_t *
 static void the_bytes_are_those_of_the_page(void **state)
 {
     (void)state;
-    const struct mu_failed failed[] = {{.node = 3, .acked = 1, .process = MU_FAILED_NODE},
-                                       {.node = 5, .acked = 0, .process = 300}};
+    const struct mu_failed failed[] = {
+        {.node = 3, .acked = 1, .proven = 1, .process = MU_FAILED_NODE},
+        {.node = 5, .acked = 0, .process = 300}};
     struct mu_agree_message up = {.type = MU_AGREE_UP, .group = 7, .round = 258};
     up.value = (struct mu_agree_value){
         .bits = 0x0102030405060708, .failed = failed, .failed_count = 2, .more = true};
-    expect_bytes(&up, (uint8_t[]){1, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0,    1,
-                                  2, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 3, 2, 0, 0xac, 2},
+    expect_bytes(&up, (uint8_t[]){2, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0,    1,
+                                  2, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 7, 2, 0, 0xac, 2},
                  34);
     const struct mu_dead_entry dead[] = {{2, 1, false}, {3, 1, false}, {4, 2, false}, {9, 1, true}};
     struct mu_agree_message ask = {.type = MU_AGREE_ASK, .group = 7, .round = 1};
     ask.dead = dead;
     ask.dead_count = 4;
-    expect_bytes(&ask, (uint8_t[]){1, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0,
-                                   0, 0, 0, 1, 4, 2, 2, 1, 0, 1, 2, 4, 1, 1},
+    expect_bytes(&ask, (uint8_t[]){2, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0,
+                                   0, 0, 0, 1, 4, 2, 2, 2, 0, 1, 4, 4, 1, 3},
                  28);
 }
 
@@ -160,12 +162,15 @@ static void draw_message(struct sim_random *random, struct mu_agree_message *mes
     for (uint32_t i = 0; i < count; i++) {
         slot += sim_random_between(random, 1, step);
         dead[i] = (struct mu_dead_entry){.slot = (mu_slot)slot,
-                                         .incarnation = (uint32_t)sim_random_between(random, 1, 2)};
+                                         .incarnation = (uint32_t)sim_random_between(random, 1, 2),
+                                         .proven = sim_random_chance(random, 50)};
         failed[i] = (struct mu_failed){
             .node = (uint32_t)slot & 0xffffff,
             .acked = sim_random_chance(random, 50),
             .process = sim_random_chance(random, 50) ? MU_FAILED_NODE
                                                      : (uint32_t)sim_random_below(random, 1 << 20)};
+        failed[i].proven =
+            failed[i].process == MU_FAILED_NODE && sim_random_chance(random, 50) ? 1 : 0;
     }
     if (message->type == MU_AGREE_ASK) {
         message->dead = dead;
@@ -223,10 +228,10 @@ static void lists_longer_than_the_room_are_refused(void **state)
     (void)state;
     const struct mu_agree_room small = {failed_room, 1, dead_room, 1};
     struct mu_agree_message in;
-    const uint8_t ask[] = {1, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 1};
+    const uint8_t ask[] = {2, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 2};
     assert_null(mu_agree_decode(ask, sizeof ask, &room, &in));
     assert_non_null(mu_agree_decode(ask, sizeof ask, &small, &in));
-    const uint8_t down[] = {1, 2, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0,
+    const uint8_t down[] = {2, 2, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0,
                             0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 2, 1, 2};
     assert_null(mu_agree_decode(down, sizeof down, &room, &in));
     assert_non_null(mu_agree_decode(down, sizeof down, &small, &in));

@@ -27,7 +27,8 @@ struct node {
     struct mu_agreements *agreements;
     bool lease;
     bool is_dead;
-    uint32_t announced, dead_told, dying, faults, cuts;
+    uint32_t announced, dead_told, proofs_told, dying, faults, cuts;
+    mu_slot told_by;
 };
 
 static uv_loop_t loop;
@@ -64,11 +65,14 @@ static void on_announce(void *owner, const struct mu_news *news)
     announced = *news;
 }
 
-static void on_dead(void *owner, mu_slot dead)
+static void on_dead(void *owner, const struct mu_dead_entry *death, mu_slot by)
 {
     struct node *node = owner;
     node->dead_told++;
-    assert_true(nodes[dead].is_dead);
+    node->proofs_told += death->proven;
+    node->told_by = by;
+    assert_true(nodes[death->slot].is_dead);
+    assert_int_equal(death->incarnation, 1);
 }
 
 static void on_fenced(void *owner, mu_slot by)
@@ -261,12 +265,19 @@ static void end(uint32_t rank, bool failed)
     mu_agreements_ended(nodes[rank / PROCS].agreements, JOB, rank, failed);
 }
 
+static void tell_dead(mu_slot slot, mu_slot dead, bool proven)
+{
+    nodes[dead].is_dead = true;
+    struct mu_dead_entry death = {.slot = dead, .incarnation = 1, .proven = proven};
+    mu_agreements_dead(nodes[slot].agreements, death);
+}
+
 static void kill_node(mu_slot slot)
 {
     nodes[slot].is_dead = true;
     for (mu_slot other = 0; other < NODES; other++)
         if (!nodes[other].is_dead)
-            mu_agreements_dead(nodes[other].agreements, slot, 1);
+            tell_dead(other, slot, false);
     settle();
 }
 
@@ -353,6 +364,33 @@ static void a_dead_node_takes_its_processes_along(void **state)
 
 /* Its processes died one by one, and it goes on in the tree, until it dies: that is no news then.
  */
+/* Node 1 only knows that node 0 is silent, so node 2 does not hear more than that from it.  When
+ * node 1 sees proof, node 2 hears that, once. */
+static void a_death_is_passed_on_with_the_evidence_that_there_is(void **state)
+{
+    (void)state;
+    const uint8_t gone[RANKS] = {MU_BALLOT_FAILED, MU_BALLOT_FAILED};
+    join_all();
+    call_but(3, 0);
+    queued = 0; /* what was for node 0, and from it */
+    tell_dead(1, 0, false);
+    settle();
+    expect_decision(3, gone);
+    assert_int_equal(nodes[1].dead_told, 0);
+    assert_int_equal(nodes[2].dead_told, 1);
+    assert_int_equal(nodes[2].proofs_told, 0);
+    assert_int_equal(nodes[2].told_by, 1);
+    tell_dead(1, 0, true);
+    for (int round = 0; round < 2; round++) {
+        call_but(3, 0); /* nobody acknowledges it, so it is in every decision */
+        settle();
+        expect_decision(3, nobody);
+        assert_int_equal(nodes[2].dead_told, 2);
+        assert_int_equal(nodes[2].proofs_told, 1);
+    }
+    assert_int_equal(nodes[1].dead_told, 0);
+}
+
 static void a_node_without_processes_calls_by_itself(void **state)
 {
     (void)state;
@@ -594,6 +632,8 @@ int main(void)
                                         finish),
         cmocka_unit_test_setup_teardown(who_leaves_is_no_failure, begin, finish),
         cmocka_unit_test_setup_teardown(a_dead_node_takes_its_processes_along, begin, finish),
+        cmocka_unit_test_setup_teardown(a_death_is_passed_on_with_the_evidence_that_there_is, begin,
+                                        finish),
         cmocka_unit_test_setup_teardown(a_node_without_processes_calls_by_itself, begin, finish),
         cmocka_unit_test_setup_teardown(agreements_end_with_the_last_process, begin, finish),
         cmocka_unit_test_setup_teardown(groups_that_are_over_take_no_room, begin, finish),

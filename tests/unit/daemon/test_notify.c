@@ -94,6 +94,33 @@ static void who_comes_late_is_told_the_state(void **state)
     world_close(&world);
 }
 
+/* A program hears of a death once.  Whoever comes later hears the proof that came later. */
+static void proof_takes_the_place_of_silence(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, 64, 8);
+    begin_job(&world, JOB, SIZE);
+    int before = join(&world, JOB, RANK);
+    hear(&world, before, MU_LOCAL_CAUGHT_UP);
+    const struct mu_evidence told = {
+        .verdict = MU_VERDICT_SILENT, .cause = MU_CAUSE_TOLD, .seen_by = 4};
+    mu_notify_node(world.notify, 2, 2000, 20, 3, &told);
+    assert_true(mu_notify_has_node(world.notify, 2));
+    node_dies(&world, 2);                                /* proven */
+    mu_notify_node(world.notify, 2, 2000, 20, 3, &told); /* never back */
+    assert_int_equal(hear_node(&world, before, 2, false).evidence.verdict, MU_VERDICT_SILENT);
+    hear_process(&world, before, 2, false);
+    hear_process(&world, before, 10, false);
+    hear_process(&world, before, 18, false);
+    hear_nothing(&world, before);
+    hang_up(before);
+    int after = join(&world, JOB, RANK);
+    assert_int_equal(hear_node(&world, after, 2, true).evidence.verdict, MU_VERDICT_DEAD);
+    hang_up(after);
+    world_close(&world);
+}
+
 /* The same from the roll alone, because the journal holds two events only. */
 static void the_state_does_not_need_the_journal(void **state)
 {
@@ -921,6 +948,7 @@ int main(void)
         cmocka_unit_test(a_member_hears_what_happens),
         cmocka_unit_test(events_are_written_without_a_turn_of_the_loop),
         cmocka_unit_test(who_comes_late_is_told_the_state),
+        cmocka_unit_test(proof_takes_the_place_of_silence),
         cmocka_unit_test(the_state_does_not_need_the_journal),
         cmocka_unit_test(a_member_hears_of_its_own_job_only),
         cmocka_unit_test(the_process_first_and_then_its_node),

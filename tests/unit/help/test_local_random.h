@@ -78,6 +78,8 @@ static inline struct mu_evidence random_evidence(struct random *r)
         evidence.verdict = MU_VERDICT_DEAD;
         evidence.how = (struct mu_exit_kind){.type = MU_EXIT_SIGNAL, .signal = 9};
     }
+    if (evidence.cause == MU_CAUSE_TOLD)
+        evidence.verdict = random_below(r, 2) == 0 ? MU_VERDICT_DEAD : MU_VERDICT_SILENT;
     if (evidence.cause != MU_CAUSE_EXIT)
         return evidence;
     evidence.how = random_how(r);

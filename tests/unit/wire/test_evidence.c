@@ -357,6 +357,16 @@ static void it_reads_as_a_clause(void **state)
     evidence.cause = MU_CAUSE_UNREACHABLE;
     evidence.verdict = MU_VERDICT_UNREACHABLE;
     expect_text(&evidence, "others hear it, but node 3 has not for 101 ms");
+    evidence =
+        (struct mu_evidence){.verdict = MU_VERDICT_SILENT, .cause = MU_CAUSE_TOLD, .seen_by = 3};
+    assert_null(mu_evidence_error(&evidence));
+    assert_false(mu_evidence_is_proof(&evidence));
+    expect_text(&evidence, "node 3 says so");
+    evidence.verdict = MU_VERDICT_DEAD;
+    assert_null(mu_evidence_error(&evidence));
+    assert_true(mu_evidence_is_proof(&evidence));
+    evidence.verdict = MU_VERDICT_UNREACHABLE;
+    assert_non_null(mu_evidence_error(&evidence));
     evidence.cause = MU_CAUSE_WITNESS;
     char text[8];
     assert_string_equal(mu_evidence_text(&evidence, text, sizeof text), "its dae");
