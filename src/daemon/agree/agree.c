@@ -10,9 +10,11 @@
 
 enum {
     GROUPS_MAX = 64,
-    ANNOUNCE_MS = 50,     /* a first agreement that takes longer: somebody may not know the group */
     LEASE_MS = 2,         /* between two looks whether it is held again */
-    ANNOUNCE_STEP_MS = 5, /* and one after the other, as each makes it needless for the rest */
+    ANNOUNCE_MS = 50,     /* a first agreement that takes longer: somebody may not know the group */
+    ANNOUNCE_STEP_MS = 5, /* then one node of it after the other, as each makes it needless for the
+                             rest; */
+    ANNOUNCE_ALL_MS = 500, /* closer in a large group: the last one does not wait for longer */
 };
 
 _Static_assert((int)MU_AGREE_FRAME_LIST_MAX >= 4096, "all dead that the core's default allows");
@@ -219,12 +221,19 @@ static void on_announce(uv_timer_t *timer)
         uv_timer_start(timer, on_announce, next_ms - now_ms, 0);
 }
 
+static uint64_t announce_wait_ms(const struct mu_group *group)
+{
+    uint64_t turns_ms = ANNOUNCE_STEP_MS * (uint64_t)group->node_count;
+    if (turns_ms > ANNOUNCE_ALL_MS)
+        turns_ms = ANNOUNCE_ALL_MS;
+    return ANNOUNCE_MS + turns_ms * group->place / group->node_count;
+}
+
 void mu_agreements_announce_late(struct mu_agreements *agreements, struct mu_group *group)
 {
     if (group->announced || group->announce_at_ms != 0)
         return;
-    uint64_t wait_ms = ANNOUNCE_MS + ANNOUNCE_STEP_MS * (uint64_t)agreements->config.self;
-    group->announce_at_ms = uv_now(agreements->config.loop) + wait_ms;
+    group->announce_at_ms = uv_now(agreements->config.loop) + announce_wait_ms(group);
     if (!uv_is_active((uv_handle_t *)&agreements->announce_timer))
         uv_timer_start(&agreements->announce_timer, on_announce, ANNOUNCE_MS, 0);
 }

@@ -107,11 +107,20 @@ static mu_slot *slots_of(const struct mu_group *group, uint32_t *count)
     return slots;
 }
 
+static void note_place(struct mu_group *group, const mu_slot *slots, uint32_t count, mu_slot self)
+{
+    group->node_count = count;
+    while (group->place < count && slots[group->place] != self)
+        group->place++;
+}
+
 /* Tells the core.  False: no memory, or the core has no room. */
-static bool open_in_core(struct mu_agreements *agreements, const struct mu_group *group)
+static bool open_in_core(struct mu_agreements *agreements, struct mu_group *group)
 {
     uint32_t slot_count = 0, count = 0;
     mu_slot *slots = slots_of(group, &slot_count);
+    if (slots != NULL)
+        note_place(group, slots, slot_count, agreements->config.self);
     struct mu_span *spans = slots != NULL ? calloc(slot_count, sizeof *spans) : NULL;
     for (uint32_t i = 0; spans != NULL && i < slot_count; i++)
         if (count > 0 && spans[count - 1].first + spans[count - 1].count == slots[i])

@@ -38,7 +38,8 @@ struct mu_group {
     uint32_t instance;
     uint16_t rows; /* 0: all of the job */
     struct mu_ballot_row row[MU_BALLOT_ROWS_MAX];
-    uint32_t size; /* members */
+    uint32_t size;              /* members */
+    uint32_t node_count, place; /* nodes that they are on; which of these this one is, from 0 */
 
     bool calling; /* this node has called, and there is no decision yet */
     bool over;    /* everybody is gone: */

@@ -1,7 +1,7 @@
 /* The daemon's part of agreements: several nodes in one process, messages between them in a queue
  * that the test delivers, and processes as sockets. */
 #define _GNU_SOURCE
-#include "daemon/agree/agree.h"
+#include "daemon/agree/inside.h"
 #include "wire/peer/agree_frame.h"
 #include "wire/local/ballot.h"
 
@@ -50,6 +50,11 @@ static void on_send(void *owner, mu_slot peer, const uint8_t *bytes, size_t coun
     struct letter *letter = &queue[queued++];
     *letter = (struct letter){(mu_slot)(node - nodes), peer, count, {0}};
     memcpy(letter->bytes, bytes, count);
+}
+
+static void on_send_away(void *owner, mu_slot peer, const uint8_t *bytes, size_t count)
+{
+    (void)owner, (void)peer, (void)bytes, (void)count;
 }
 
 static bool on_lease(void *owner)
@@ -505,6 +510,46 @@ static void who_never_joined_is_told_of_the_group(void **state)
     assert_true(expect_decision(3u << 4, gone).decided.error);
 }
 
+/* Two nodes of a large machine, and all of one: whatever the slot, the last one announces within
+ * 550 ms. */
+static void a_high_slot_does_not_wait_longer(void **state)
+{
+    (void)state;
+    enum { SIZE = 9001, SELF = SIZE - 1 };
+    static struct mu_launch_run high[SIZE];
+    for (uint32_t count = 2; count <= SIZE; count += SIZE - 2) {
+        for (uint32_t i = 0; i < count; i++)
+            high[i] = (struct mu_launch_run){.slot = SIZE - count + i, .first = i, .count = 1};
+        const struct mu_launch_job job = {.size = count, .run_count = count, .runs = high};
+        struct node node = {.lease = true};
+        const struct mu_agreements_config config = {.loop = &loop,
+                                                    .size = SIZE,
+                                                    .self = SELF,
+                                                    .shift = 1,
+                                                    .hooks = {&node, on_send_away, on_lease,
+                                                              on_announce, on_dead, on_fenced,
+                                                              on_fault, on_dying}};
+        assert_int_equal(mu_agreements_open(&config, &node.agreements), 0);
+        assert_null(mu_agreements_job(node.agreements, JOB, &job));
+        int ends[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+        voters[0] = ends[0];
+        mu_agreements_voter(node.agreements, JOB, count - 1, ends[1]);
+        say(0, (struct mu_ballot){.type = MU_BALLOT_JOIN});
+        settle();
+        say(0, (struct mu_ballot){.type = MU_BALLOT_CALL, .call = {1, 0}});
+        settle();
+        uint64_t due_ms = node.agreements->jobs->groups->announce_at_ms;
+        assert_true(due_ms > 0 && due_ms <= uv_now(&loop) + (count == 2 ? 55 : 550));
+        while (node.announced == 0)
+            uv_run(&loop, UV_RUN_ONCE);
+        mu_agreements_close(node.agreements);
+        uv_run(&loop, UV_RUN_NOWAIT);
+        close(voters[0]);
+        voters[0] = -1;
+    }
+}
+
 static void nothing_is_said_or_told_without_the_lease(void **state)
 {
     (void)state;
@@ -640,6 +685,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(words_of_one_group_too_many_come_again_later, begin,
                                         finish),
         cmocka_unit_test_setup_teardown(who_never_joined_is_told_of_the_group, begin, finish),
+        cmocka_unit_test_setup_teardown(a_high_slot_does_not_wait_longer, begin, finish),
         cmocka_unit_test_setup_teardown(nothing_is_said_or_told_without_the_lease, begin, finish),
         cmocka_unit_test_setup_teardown(what_was_lost_is_said_again, begin, finish),
         cmocka_unit_test_setup_teardown(groups_of_the_same_ranks_are_told_apart, begin, finish),
