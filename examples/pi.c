@@ -117,6 +117,8 @@ int main(int count, char **words)
         } else if (is_keeper() && !are_gone(0, self))
             hear(MUSTER_FOREVER);
         else
-            return 0; /* which tells the others that this one has left */
+            break;
     }
+    muster_close(m); /* without it, exit code 0 is a failure while others run */
+    return 0;        /* which tells the others that this one has left */
 }

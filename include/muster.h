@@ -64,7 +64,7 @@ enum muster_verdict {
     MUSTER_HUNG,         /* a process that lives and makes no progress */
     MUSTER_SLOW,         /* not recommended */
     MUSTER_FAILED_CHECK, /* the program said so */
-    MUSTER_LEFT          /* ended with exit code 0: not a failure */
+    MUSTER_LEFT          /* ended with exit code 0, its handles closed: not a failure */
 };
 
 enum muster_event_type {
@@ -82,7 +82,8 @@ struct muster_event {
     uint32_t node;     /* PROCESS: where it ran; NODE: itself */
     uint32_t seen_by;  /* the node that saw it first */
     uint32_t is_state; /* it happened before muster_open(), or is told again after LOST */
-    int32_t exit_code; /* PROCESS: that it ended with, 0 to 255; -1: it did not end by itself */
+    int32_t exit_code; /* PROCESS: that it ended with, 0 to 255; -1: it did not end by itself.  0 of
+                          one that is MUSTER_DEAD: it never called muster_close or MPI_Finalize */
     int32_t signal;    /* PROCESS: what ended it; 0: no signal */
     uint32_t hops;     /* the news passed through so many daemons */
     uint32_t pid;      /* PROCESS: its process id, on its node; 0: it never had one */
@@ -101,7 +102,13 @@ struct muster_event {
  * (NULL is fine) and *m untouched.  Waits for the daemon of this node, at most 10 seconds. */
 int muster_open(struct muster **m, struct muster_error *error);
 
-/* Tells the daemon so, as the end of the process does not.  NULL is fine. */
+/* Frees the handle, and tells the daemon so.  NULL is fine.
+ *
+ * Close every handle before the process exits with code 0, or calls exec().  Who exits with code 0
+ * while a handle of its own is open, and while others of its job run, has FAILED, as in MPI without
+ * MPI_Finalize: they may wait for it in an agreement or elsewhere.  They are told (MUSTER_DEAD,
+ * exit_code 0), 'muster run' says so, and its exit code is 1.  When all others have ended, nobody
+ * can wait, and it has left.  Who exits with another code has failed anyway. */
 void muster_close(struct muster *m);
 
 /* The next event.  Waits up to timeout_ns nanoseconds: MUSTER_NOW, or what is below it because a
@@ -138,8 +145,9 @@ uint32_t muster_nodes(const struct muster *m); /* of the machine, dead or alive 
  *     }
  *
  * Who takes part.  An agreement ends when every member of the group has contributed, or has failed
- * or left.  Failed: it ended otherwise than with exit code 0, or its node is dead.  Left: it ended
- * with exit code 0, or has freed the group or closed its handle.  Who has left is no longer waited
+ * or left.  Failed: it ended otherwise than with exit code 0, or with an open handle while others
+ * ran (muster_close()), or its node is dead.  Left: it has freed the group or closed its handle, or
+ * never had one and ended with exit code 0.  Who has left is no longer waited
  * for, and is no failure.  (Whose node is lost right after it left, before an agreement could tell
  * so, counts as failed.)
  *

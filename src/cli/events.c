@@ -79,9 +79,9 @@ static void set_how(json_t *object, const struct mu_evidence *evidence)
 {
     const struct mu_exit_kind *how = &evidence->how;
     bool is_exit = evidence->cause == MU_CAUSE_EXIT;
-    bool by_itself = how->type == MU_EXIT_LEFT || how->type == MU_EXIT_CODE;
+    int code = mu_exit_kind_code(how);
     json_object_set_new(object, "how", is_exit ? json_string(mu_exit_kind_word(how)) : json_null());
-    set_if(object, "exit_code", is_exit && by_itself, how->code);
+    set_if(object, "exit_code", is_exit && code >= 0, code);
     set_if(object, "signal", is_exit && how->type == MU_EXIT_SIGNAL, how->signal);
     json_object_set_new(object, "core_dumped", json_boolean(how->core_dumped));
     set_if(object, "error", is_exit && how->type == MU_EXIT_NOT_STARTED, how->error);

@@ -122,10 +122,8 @@ int mu_client_happened(const struct muster *m, const struct mu_local_event *told
     event->serial = told->serial;
     if (is_process) {
         const struct mu_exit_kind *how = &evidence->how;
-        bool by_itself = evidence->cause == MU_CAUSE_EXIT &&
-                         (how->type == MU_EXIT_LEFT || how->type == MU_EXIT_CODE);
         event->rank = told->rank;
-        event->exit_code = by_itself ? how->code : -1;
+        event->exit_code = evidence->cause == MU_CAUSE_EXIT ? mu_exit_kind_code(how) : -1;
         event->signal = how->signal;
         event->pid = evidence->pid;
     }

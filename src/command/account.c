@@ -63,6 +63,8 @@ void account_of_evidence(struct account *account, const struct mu_evidence *evid
     account->verdict = evidence->verdict;
     account->cause = evidence->cause;
     snprintf(account->how, sizeof account->how, "%s", mu_evidence_text(evidence, how, sizeof how));
+    snprintf(account->ended, sizeof account->ended, "%s",
+             ended ? mu_exit_kind_word(&evidence->how) : "");
     account->code = mu_exit_kind_shell_code(
         ended ? &evidence->how : &(struct mu_exit_kind){.type = MU_EXIT_UNKNOWN});
     account->seen_by = evidence->seen_by;
@@ -158,6 +160,9 @@ json_t *account_json(const struct account *account)
     json_object_set_new(
         object, "cause",
         account->cause == 0 ? json_null() : json_string(cause_word((enum mu_cause)account->cause)));
+    if (!account->is_node)
+        json_object_set_new(object, "ended",
+                            account->ended[0] == '\0' ? json_null() : json_string(account->ended));
     if (account->is_gone)
         json_object_set_new(object, "gone_ms", json_ms(account->gone_after_ns));
     if (cause_has_proof(account->cause))
@@ -229,6 +234,7 @@ static const char *read_subject(const json_t *object, struct account *account)
 static const char *read_how(const json_t *object, struct account *account)
 {
     const char *how = json_string_value(json_object_get(object, "how"));
+    const json_t *ended = json_object_get(object, "ended");
     const char *verdict = json_string_value(json_object_get(object, "verdict"));
     const json_t *cause = json_object_get(object, "cause");
     uint32_t code;
@@ -237,6 +243,10 @@ static const char *read_how(const json_t *object, struct account *account)
     if (how == NULL || strlen(how) >= sizeof account->how)
         return "how is no clause";
     strcpy(account->how, how);
+    if (!account->is_node && !json_is_null(ended) && !json_is_string(ended))
+        return "ended is no word";
+    snprintf(account->ended, sizeof account->ended, "%s",
+             json_is_string(ended) ? json_string_value(ended) : "");
     if (!get_number(object, "code", 255, &code))
         return "code is not from 0 to 255";
     account->code = (int)code;

@@ -6,7 +6,11 @@
 #include "command/proof_json.h"
 #include "wire/local/local.h"
 
-enum { ACCOUNT_HOW_MAX = 512, ACCOUNT_SENTENCE_MAX = ACCOUNT_HOW_MAX + 128 };
+enum {
+    ACCOUNT_HOW_MAX = 512,
+    ACCOUNT_SENTENCE_MAX = ACCOUNT_HOW_MAX + 128,
+    ACCOUNT_ENDED_MAX = 16,
+};
 
 /* A node that knew it, so long after it was first seen. */
 struct account_told {
@@ -22,19 +26,20 @@ struct account_list {
 
 struct account {
     bool is_node;
-    uint32_t job;              /* of the process; of a node: 0, or whose report it is */
-    uint32_t rank, pid;        /* of the process; pid 0: not known */
-    struct account_list ranks; /* processes of that job that were lost with the node */
-    mu_slot node;              /* it, or where the process ran */
-    uint8_t verdict;           /* enum mu_verdict */
-    uint8_t cause;             /* enum mu_cause; 0: only the launcher has seen it */
-    char how[ACCOUNT_HOW_MAX]; /* a clause */
-    int code;                  /* that a shell would show */
-    mu_slot seen_by;           /* MU_SLOT_NONE: not known */
-    struct mu_ring_proof ring; /* where cause_has_proof(); else zeroed */
-    bool is_gone;              /* of a node: its witness says that no process of it is left, */
-    uint64_t gone_after_ns;    /* so long after the failure was first seen */
-    struct account_told *told; /* in the order of after_ns */
+    uint32_t job;                  /* of the process; of a node: 0, or whose report it is */
+    uint32_t rank, pid;            /* of the process; pid 0: not known */
+    struct account_list ranks;     /* processes of that job that were lost with the node */
+    mu_slot node;                  /* it, or where the process ran */
+    uint8_t verdict;               /* enum mu_verdict */
+    uint8_t cause;                 /* enum mu_cause; 0: only the launcher has seen it */
+    char how[ACCOUNT_HOW_MAX];     /* a clause */
+    char ended[ACCOUNT_ENDED_MAX]; /* of a process: mu_exit_kind_word(); "": nobody saw it end */
+    int code;                      /* that a shell would show */
+    mu_slot seen_by;               /* MU_SLOT_NONE: not known */
+    struct mu_ring_proof ring;     /* where cause_has_proof(); else zeroed */
+    bool is_gone;                  /* of a node: its witness says that no process of it is left, */
+    uint64_t gone_after_ns;        /* so long after the failure was first seen */
+    struct account_told *told;     /* in the order of after_ns */
     size_t told_count;
     struct account_list untold;    /* nodes that should know it, and have not said so */
     struct account_list no_answer; /* nodes that could not be asked */

@@ -215,6 +215,10 @@ bool mu_daemon_gone_next(void *owner, uint32_t i, struct mu_local_gone *gone);
 const char *mu_daemon_gather(void *owner, uint32_t job, uint32_t size, const uint8_t *bytes,
                              size_t count);
 
+/* ---- goodbye.c: who ends without one; hook of jobs.h ---- */
+
+enum mu_goodbye mu_daemon_owes(void *owner, uint32_t job, uint32_t rank);
+
 /* ---- chaos.c: faults of the network on purpose ---- */
 
 void mu_daemon_chaos_open(struct mu_daemon *daemon);

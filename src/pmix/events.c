@@ -39,6 +39,7 @@ static pmix_status_t code_of(const struct mu_evidence *evidence)
         return PMIX_ERR_PROC_FAILED_TO_START;
     case MU_EXIT_LEFT:
     case MU_EXIT_UNKNOWN:
+    case MU_EXIT_NO_GOODBYE:
         return PMIX_ERR_PROC_TERM_WO_SYNC;
     }
     abort();
@@ -155,6 +156,13 @@ static void on_notified(pmix_status_t status, void *data)
     free_notice(notice);
 }
 
+/* As a shell has it, but what the process itself has said stays. */
+static int exit_code_of(const struct mu_exit_kind *how)
+{
+    int code = mu_exit_kind_code(how);
+    return code >= 0 ? code : mu_exit_kind_shell_code(how);
+}
+
 static pmix_proc_state_t state_of(const struct mu_evidence *evidence)
 {
     if (evidence->cause == MU_CAUSE_NODE_LOST)
@@ -170,6 +178,8 @@ static pmix_proc_state_t state_of(const struct mu_evidence *evidence)
         return PMIX_PROC_STATE_FAILED_TO_START;
     case MU_EXIT_UNKNOWN:
         return PMIX_PROC_STATE_ABORTED;
+    case MU_EXIT_NO_GOODBYE:
+        return PMIX_PROC_STATE_TERM_WO_SYNC;
     }
     abort();
 }
@@ -183,7 +193,7 @@ static struct mu_space *note_process(struct mu_pmix *pmix, const struct mu_local
     space->gone[event->rank] =
         (struct mu_gone){.verdict = event->evidence.verdict,
                          .state = state_of(&event->evidence),
-                         .exit_code = (uint8_t)mu_exit_kind_shell_code(&event->evidence.how)};
+                         .exit_code = (uint8_t)exit_code_of(&event->evidence.how)};
     return space;
 }
 
@@ -197,7 +207,7 @@ static void tell_process(struct mu_pmix *pmix, const struct mu_local_event *even
     struct notice *notice =
         make_notice(pmix, space, event->rank, event->node, text, 1 + (size_t)space->linked_count);
     add_job_and_linked(pmix, notice, space);
-    int exit_code = mu_exit_kind_shell_code(&event->evidence.how);
+    int exit_code = exit_code_of(&event->evidence.how);
     add_codes(notice, &event->evidence);
     add(notice, PMIX_EVENT_AFFECTED_PROC, &notice->source, PMIX_PROC);
     if (event->evidence.cause == MU_CAUSE_EXIT)

@@ -34,9 +34,16 @@ enum mu_client_state { MU_CLIENT_NEW, MU_CLIENT_CONNECTED, MU_CLIENT_FINALIZED, 
 struct mu_client_here {
     uint32_t rank;
     enum mu_client_state state;
-    bool ended; /* the process */
+    bool inside; /* it has connected, and not finalized since */
+    bool ended;  /* the process */
     bool stood_in;
 };
+
+/* A connection that is lost is no goodbye. */
+static inline bool mu_client_inside(bool inside, enum mu_client_state state)
+{
+    return state == MU_CLIENT_CONNECTED || (inside && state != MU_CLIENT_FINALIZED);
+}
 
 /* How a process has ended, wherever it was. */
 struct mu_gone {
@@ -117,6 +124,7 @@ char **mu_space_early_usual_env(const struct mu_pmix_config *config, const struc
 void mu_space_env_free(char **env);
 void mu_space_ended(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
 void mu_space_connected(struct mu_pmix *pmix, const pmix_proc_t *proc, enum mu_client_state state);
+bool mu_space_inside(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
 
 /* Processes of the two have connected, or disconnected: each hears of deaths of the other. */
 void mu_space_link(struct mu_space *space, uint32_t job, bool linked);
@@ -133,6 +141,9 @@ void mu_stand_in_look(struct mu_pmix *pmix, struct mu_space *space);
 
 extern pmix_server_module_t mu_pmix_upcalls;
 void mu_upcall_watch(void); /* connections, and heartbeats of clients */
+
+/* Contacts of this process that are in the queue: says what they would make of 'inside'. */
+bool mu_upcall_inside(const struct mu_pmix *pmix, const pmix_proc_t *proc, bool inside);
 
 /* ---- collective.c: fence, connect, disconnect, group ---- */
 

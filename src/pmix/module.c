@@ -160,6 +160,7 @@ __attribute__((visibility("default"))) const struct mu_pmix_module mu_pmix_modul
     .told = mu_events_told,
     .known = mu_events_known,
     .ended = mu_space_ended,
+    .inside = mu_space_inside,
     .quiet = mu_events_quiet,
     .asked = mu_ask_asked,
     .spawned = mu_spawn_spawned,

@@ -535,8 +535,22 @@ void mu_space_connected(struct mu_pmix *pmix, const pmix_proc_t *proc, enum mu_c
     if (client == NULL)
         return;
     client->state = state;
+    client->inside = mu_client_inside(client->inside, state);
     space->is_used = true;
     mu_stand_in_look(pmix, space);
+}
+
+/* libpmix calls us before it lets the process go on, both times: so of one that has ended, all is
+ * here or in the queue. */
+bool mu_space_inside(struct mu_pmix *pmix, uint32_t job, uint32_t rank)
+{
+    const struct mu_space *space = mu_space_find(pmix, job);
+    const struct mu_client_here *client = space != NULL ? mu_space_client(space, rank) : NULL;
+    pmix_proc_t proc;
+    if (client == NULL)
+        return false;
+    PMIX_LOAD_PROCID(&proc, space->name, rank);
+    return mu_upcall_inside(pmix, &proc, client->inside);
 }
 
 void mu_space_ended(struct mu_pmix *pmix, uint32_t job, uint32_t rank)

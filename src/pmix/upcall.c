@@ -32,6 +32,19 @@ static void put_contact(const pmix_proc_t *proc, enum mu_client_state state)
     mu_upcall_put(&contact->upcall);
 }
 
+/* The loop alone takes from the queue, so what it finds there stays while it looks.  The newest is
+ * the first. */
+bool mu_upcall_inside(const struct mu_pmix *pmix, const pmix_proc_t *proc, bool inside)
+{
+    for (struct mu_upcall *at = atomic_load(&pmix->newest); at != NULL; at = at->next) {
+        const struct contact *contact = (const struct contact *)at;
+        if (at->run == run_contact && contact->state != MU_CLIENT_LOST &&
+            PMIX_CHECK_PROCID(&contact->proc, proc))
+            return mu_client_inside(inside, contact->state);
+    }
+    return inside;
+}
+
 static pmix_status_t on_connected(const pmix_proc_t *proc, void *object, pmix_info_t info[],
                                   size_t info_count, pmix_op_cbfunc_t done, void *data)
 {

@@ -12,8 +12,10 @@ _Noreturn void client_fail(const char *what, const char *why)
 
 _Noreturn void client_end(const struct client *client, const struct muster_error *error)
 {
-    if (error->code == MUSTER_E_NO_DAEMON || client->page->is_over)
+    if (error->code == MUSTER_E_NO_DAEMON || client->page->is_over) {
+        muster_close(client->muster);
         exit(0);
+    }
     client_fail("muster", error->text);
 }
 

@@ -62,6 +62,7 @@ int main(int argc, char **argv)
         if (strcmp(roles[i].name, argv[1]) == 0) {
             begin(&client, argc, argv);
             roles[i].play(&client);
+            muster_close(client.muster);
             return 0;
         }
     client_fail(argv[1], "no such role");

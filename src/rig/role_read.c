@@ -31,7 +31,7 @@ static void read_death(struct client *c)
         read_event(c);
 }
 
-static uint64_t read_message(int relay)
+static uint64_t read_message(const struct client *c, int relay)
 {
     uint8_t bytes[BENCH_MESSAGE_BYTES];
     ssize_t count;
@@ -39,8 +39,10 @@ static uint64_t read_message(int relay)
         count = recv(relay, bytes, sizeof bytes, 0);
     while (count < 0 && errno == EINTR);
     uint64_t now_ns = bench_now_ns();
-    if (count <= 0)
+    if (count <= 0) {
+        muster_close(c->muster);
         exit(0); /* the bench is over */
+    }
     return now_ns;
 }
 
@@ -51,7 +53,7 @@ static void read_in_order(struct client *c, int relay)
         if (kind == BENCH_DEATH)
             read_death(c);
         else
-            note(c, kind, read_message(relay));
+            note(c, kind, read_message(c, relay));
     }
 }
 
@@ -84,7 +86,7 @@ void role_read(struct client *c)
         read_history(c);
     int relay = connect_relay(c);
     client_is_ready(c);
-    read_message(relay);
+    read_message(c, relay);
     atomic_fetch_add(&c->page->warm, 1);
     while (c->muster == NULL)
         read_in_order(c, relay);

@@ -56,10 +56,10 @@ static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evide
     }
     run_deaths_process(child->deaths, rank, evidence);
     mu_slot node = job_node_of(child->job, rank);
-    run_output_say(run->output, "muster: process %u of job %u on node %u (%s): %s%s\n", rank,
-                   job_number(child->job), node, machine_name(run->machine, node), how,
-                   run_consequence(run));
-    run_failed(run, mu_exit_kind_shell_code(&evidence->how));
+    char who[sizeof run->quits.who];
+    snprintf(who, sizeof who, "process %u of job %u on node %u (%s)", rank, job_number(child->job),
+             node, machine_name(run->machine, node));
+    run_process_failed(run, who, evidence);
 }
 
 static void on_node_lost(void *owner, mu_slot node, const char *text)

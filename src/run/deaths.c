@@ -9,7 +9,8 @@ enum { SHOWN_IN_FULL = 5 };
 
 struct death {
     bool is_node;
-    bool open; /* more may be told of it */
+    bool open;       /* more may be told of it */
+    bool no_goodbye; /* those of this kind are told in one line */
     uint32_t rank;
     mu_slot node, seen_by;
     uint64_t until_ms;
@@ -190,6 +191,7 @@ void run_deaths_process(struct run_deaths *deaths, uint32_t rank,
     death->rank = rank;
     death->seen_by = evidence->seen_by;
     death->code = mu_exit_kind_shell_code(&evidence->how);
+    death->no_goodbye = evidence->how.type == MU_EXIT_NO_GOODBYE;
     if (death->account != NULL)
         account_of_evidence(death->account, evidence);
     settle_alone(deaths, death);
@@ -289,12 +291,36 @@ bool run_deaths_settled(const struct run_deaths *deaths)
 
 /* ---- the summary ---- */
 
+/* How many a line about this one is about. */
+static uint32_t count_alike(const struct run_deaths *deaths, const struct death *death)
+{
+    uint32_t count = 0;
+    if (!death->no_goodbye)
+        return 1;
+    for (uint32_t i = 0; i < deaths->count; i++)
+        count += deaths->deaths[i].no_goodbye;
+    return count;
+}
+
+static bool is_in_a_line_before(const struct run_deaths *deaths, const struct death *death)
+{
+    for (const struct death *at = deaths->deaths; at < death; at++)
+        if (death->no_goodbye && at->no_goodbye)
+            return true;
+    return false;
+}
+
 static void describe(const struct run_deaths *deaths, const struct death *death, char *text,
                      size_t room)
 {
     const char *name = machine_name(deaths->config.machine, death->node);
+    uint32_t alike = count_alike(deaths, death);
     if (death->is_node)
         snprintf(text, room, "muster: node %u (%s) was lost: %s.\n", death->node, name, death->how);
+    else if (alike > 1)
+        snprintf(text, room,
+                 "muster: %u processes, the first of them process %u on node %u (%s): %s.\n", alike,
+                 death->rank, death->node, name, death->how);
     else
         snprintf(text, room, "muster: process %u on node %u (%s): %s.\n", death->rank, death->node,
                  name, death->how);
@@ -328,16 +354,20 @@ void run_deaths_summary(const struct run_deaths *deaths, uint32_t said,
     char text[2 * MU_EVIDENCE_TEXT_MAX];
     if (deaths->count <= said && job_node_count(deaths->config.job) < 2)
         return; /* nothing that was not said before */
+    uint32_t shown = 0;
     for (uint32_t i = 0; i < deaths->count && i < SHOWN_IN_FULL; i++) {
+        if (is_in_a_line_before(deaths, &deaths->deaths[i]))
+            continue;
+        shown += count_alike(deaths, &deaths->deaths[i]);
         describe(deaths, &deaths->deaths[i], text, sizeof text);
         say(owner, text);
         describe_told(&deaths->deaths[i], text, sizeof text);
         if (text[0] != '\0')
             say(owner, text);
     }
-    if (deaths->count > SHOWN_IN_FULL) {
-        snprintf(text, sizeof text, "muster: %u more failed; %u in all.\n",
-                 deaths->count - SHOWN_IN_FULL, deaths->count);
+    if (deaths->count > shown) {
+        snprintf(text, sizeof text, "muster: %u more failed; %u in all.\n", deaths->count - shown,
+                 deaths->count);
         say(owner, text);
     }
 }

@@ -14,6 +14,14 @@
 #include "run/output/output.h"
 #include "launch/signals.h"
 
+/* quits.c: those that exited without a goodbye, and of which the user was not told yet. */
+struct run_quits {
+    uint32_t count;
+    char who[128]; /* the first of them */
+    char how[MU_EVIDENCE_TEXT_MAX];
+    uv_timer_t timer;
+};
+
 struct run {
     struct run_options options;
     uv_loop_t loop;
@@ -32,6 +40,7 @@ struct run {
     uint32_t said;                  /* failures that were said at once */
     bool *nodes_said;               /* of these, nodes that were lost */
     bool *nodes_declared;           /* nodes that the ring has declared dead: stopped, or cut off */
+    struct run_quits quits;
     struct input *input;
     uint64_t input_room;
     bool input_asked, input_ended;
@@ -66,7 +75,14 @@ void run_start_job(struct run *run);
 void run_on_node_lost(void *owner, mu_slot node, const char *text); /* of the machine */
 void run_close_input(struct run *run);
 void run_failed(struct run *run, int code);
+/* "process 3 on node 1 (node1)", of whichever job: said, and what comes of it. */
+void run_process_failed(struct run *run, const char *who, const struct mu_evidence *evidence);
 const char *run_consequence(const struct run *run); /* of a failure, as the end of a message */
+
+/* quits.c: 'who' has exited without a goodbye: told soon, with those that do the same; or now, with
+ * what comes of it. */
+void run_quit(struct run *run, const char *who, const char *how);
+void run_say_quits(struct run *run);
 
 /* spawn.c: further jobs.  A process of 'asker' wants one. */
 void run_spawn(struct run *run, struct job *asker, mu_slot node, uint32_t number, uint32_t rank,

@@ -35,7 +35,6 @@ void run_failed(struct run *run, int code)
 static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evidence)
 {
     struct run *run = owner;
-    char how[MU_EVIDENCE_TEXT_MAX];
     if (rank == 0)
         run_close_input(run);
     if (run->children != NULL)
@@ -45,9 +44,22 @@ static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evide
         return;
     run_deaths_process(run->deaths, rank, evidence); /* mostly; somebody may have told before */
     mu_slot node = job_node_of(run->job, rank);
-    run_output_say(run->output, "muster: process %u on node %u (%s): %s%s\n", rank, node,
-                   machine_name(run->machine, node), mu_evidence_text(evidence, how, sizeof how),
-                   run_consequence(run));
+    char who[sizeof run->quits.who];
+    snprintf(who, sizeof who, "process %u on node %u (%s)", rank, node,
+             machine_name(run->machine, node));
+    run_process_failed(run, who, evidence);
+}
+
+void run_process_failed(struct run *run, const char *who, const struct mu_evidence *evidence)
+{
+    char how[MU_EVIDENCE_TEXT_MAX];
+    mu_evidence_text(evidence, how, sizeof how);
+    if (evidence->how.type == MU_EXIT_NO_GOODBYE) {
+        run_quit(run, who, how);
+        return;
+    }
+    run_say_quits(run);
+    run_output_say(run->output, "muster: %s: %s%s\n", who, how, run_consequence(run));
     run_failed(run, mu_exit_kind_shell_code(&evidence->how));
 }
 
@@ -93,6 +105,7 @@ static void on_job_node_lost(void *owner, mu_slot node, const char *text)
     run_deaths_node_silent(run->deaths);
     if (run->stopping)
         return;
+    run_say_quits(run);
     run->nodes_said[node] = true;
     bool others = run_left(run) > left;
     run_output_say(run->output, "muster: node %u (%s) is lost, with its process%s %s%s%s%s\n", node,

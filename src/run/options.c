@@ -47,9 +47,11 @@ static const char about[] =
     "where\n"
     "processes are spread evenly over the parts; --bind-to none lets them run anywhere.\n"
     "\n"
-    "A process that does not end with exit code 0 has failed, and so has a node that is lost.  "
-    "What\n"
-    "happened is said at once, and again at the end, with how fast everybody was told.\n"
+    "A process that does not end with exit code 0 has failed, and so has a node that is lost.  So "
+    "has\n"
+    "one that exits with 0 after MPI_Init, without MPI_Finalize, while others run.  What happened "
+    "is\n"
+    "said at once, and again at the end, with how fast everybody was told.\n"
     "\n"
     "SIGINT, SIGTERM, SIGHUP: the job ends within 2 s, and so does muster, by the same signal; a\n"
     "second one ends it at once.  SIGUSR1, SIGUSR2, SIGWINCH and SIGCONT are passed on, and\n"
@@ -57,7 +59,7 @@ static const char about[] =
     "\n"
     "exit code:\n"
     "  of the first process that failed: its exit code; 128 + N: signal N; 127: no such program;\n"
-    "  126: it could not be started; 255: its node was lost, or nobody knows\n"
+    "  126: it could not be started; 255: its node was lost, or nobody knows; 1: no MPI_Finalize\n"
     "  0: all ended with 0   1: muster itself failed   2: wrong flags   124: --timeout\n"
     "  141: nobody reads the output any more";
 

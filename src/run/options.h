@@ -8,6 +8,7 @@
 
 enum {
     RUN_EXIT_OWN = 1,        /* muster's own failure */
+    RUN_EXIT_QUIT = 1,       /* a rank exited with 0 without a goodbye: as of mpirun */
     RUN_EXIT_TIMEOUT = 124,  /* as timeout(1) has it */
     RUN_EXIT_NO_READER = 141 /* 128 + SIGPIPE: as a shell shows who wrote to nobody */
 };

@@ -62,12 +62,15 @@ static void close_all(struct run *run)
     uv_close((uv_handle_t *)&run->late_stop, NULL);
     uv_close((uv_handle_t *)&run->deadline, NULL);
     uv_close((uv_handle_t *)&run->orphans, NULL);
+    uv_close((uv_handle_t *)&run->quits.timer, NULL);
 }
 
 static void on_look(uv_timer_t *timer)
 {
     struct run *run = timer->data;
     run_spawn_look(run);
+    if (run->job_idle && run->job != NULL)
+        run_say_quits(run);
     if (run->job != NULL && run->job_idle && run->children == NULL &&
         (run_deaths_settled(run->deaths) || run->output_given_up))
         finish_job(run);
@@ -236,8 +239,8 @@ static bool prepare_machine(struct run *run)
 
 static void prepare_timers(struct run *run)
 {
-    uv_timer_t *timers[] = {&run->look, &run->timeout, &run->late_stop, &run->deadline,
-                            &run->orphans};
+    uv_timer_t *timers[] = {&run->look,     &run->timeout, &run->late_stop,
+                            &run->deadline, &run->orphans, &run->quits.timer};
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++) {
         uv_timer_init(&run->loop, timers[i]);
         timers[i]->data = run;

@@ -1,11 +1,11 @@
 /* A process of a PMIx job that listens for deaths, without MPI.
  *
- *     pmix_told VICTIM kill|exit|node|quiet CODES=TIMES...
+ *     pmix_told VICTIM kill|exit|quit|node|quiet CODES=TIMES...
  *
  * Each CODES, as -402,-7, is one handler, "default" one without codes.  When all are there, VICTIM
- * dies, with its node when that is said; or it promises heartbeats, and sends none.  The others
- * wait until each handler was called TIMES times, come together once more, and say how often each
- * was called, with what it was told last. */
+ * dies, with its node when that is said; it quits with exit code 0 and without PMIx_Finalize; or it
+ * promises heartbeats, and sends none.  The others wait until each handler was called TIMES times,
+ * come together once more, and say how often each was called, with what it was told last. */
 #include <pmix.h>
 #include <pthread.h>
 #include <signal.h>
@@ -160,6 +160,8 @@ int main(int argc, char **argv)
         kill(getppid(), SIGKILL);
     if (self.rank == victim && strcmp(argv[2], "exit") == 0)
         _exit(3);
+    if (self.rank == victim && strcmp(argv[2], "quit") == 0)
+        _exit(0);
     if (self.rank == victim && !lives)
         raise(SIGKILL);
     if (self.rank == victim)

@@ -42,8 +42,12 @@ for nodes in 1 2 4; do
     run --nodes $nodes -n 4 --on-failure continue bash meet 2 'kill -9 $$' </dev/null
     expect 137 "one dies before the barrier, on $nodes nodes"
     met 0 1 3
-    run --nodes $nodes -n 4 bash meet 1 'exit 0' </dev/null
+    run --nodes $nodes -n 4 bash meet 1 'say cmd=finalize; exit 0' </dev/null
     expect 0 "one leaves before the barrier, on $nodes nodes"
+    met 0 2 3
+    run --nodes $nodes -n 4 --on-failure continue bash meet 1 'exit 0' </dev/null
+    expect 1 "one exits before the barrier without a word, on $nodes nodes"
+    says 'process 1 on node' 'exited with code 0 but never called MPI_Finalize: its peers would wait for it for ever'
     met 0 2 3
 done
 # A whole node, when all others have come or are about to.

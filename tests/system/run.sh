@@ -150,7 +150,7 @@ expect 0 "--timeout that does not come"
 rm -f up/*
 run --nodes 4 -n 8 --report report sh -c "$all [ \$MUSTER_RANK = 2 ] && exit 9; $loop"
 expect 9 "--report"
-[ "$(wc -l <report)" -eq 1 ] && grep -qE '^\{"job":1,"kind":"process","rank":2,"node":1,"how":"exit code 9","code":9,"seen_by":1,"told":\[(\{"node":[0-3],"ms":[0-9.e+-]+,"hops":[0-9]+\},?){4}\],"all_told_ms":[0-9.e+-]+,"untold":\[\],"pid":[0-9]+,"verdict":"dead","cause":"exit"\}$' report ||
+[ "$(wc -l <report)" -eq 1 ] && grep -qE '^\{"job":1,"kind":"process","rank":2,"node":1,"how":"exit code 9","code":9,"seen_by":1,"told":\[(\{"node":[0-3],"ms":[0-9.e+-]+,"hops":[0-9]+\},?){4}\],"all_told_ms":[0-9.e+-]+,"untold":\[\],"pid":[0-9]+,"verdict":"dead","cause":"exit","ended":"exited"\}$' report ||
     complain "--report: $(cat report)"
 run --report no/such/report true
 expect 1 "--report that cannot be written"

@@ -80,7 +80,7 @@ refuses 2 "timeout must be at most an hour" -- set period=1s timeout=61m
 refuses 2 "'period=2s'" "said before" -- set period=1s period=2s
 echo '{"job":1}' >broken
 refuses 1 "broken:1 " "kind" -- why 1 --report broken
-printf '%s\n' '{"job":1,"kind":"process","rank":2,"node":1,"how":"exit code 9","code":9,"seen_by":1,"told":[],"all_told_ms":null,"untold":[],"pid":7,"verdict":"dead","cause":"exit"}' 'and so on' >broken
+printf '%s\n' '{"job":1,"kind":"process","rank":2,"node":1,"how":"exit code 9","code":9,"seen_by":1,"told":[],"all_told_ms":null,"untold":[],"pid":7,"verdict":"dead","cause":"exit","ended":"exited"}' 'and so on' >broken
 refuses 1 "broken:2 " "no JSON" -- why 1.2 --report broken
 
 if unshare -rn true 2>/dev/null; then

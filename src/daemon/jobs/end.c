@@ -74,14 +74,24 @@ void mu_jobs_abort(struct mu_jobs *jobs, uint32_t number, uint32_t rank, uint8_t
         process->signals |= UINT64_C(1) << (SIGKILL - 1);
 }
 
+/* Of a job that is being ended nobody waits for anybody. */
+static enum mu_goodbye owed_by(const struct mu_job_process *process)
+{
+    const struct mu_job *job = process->job;
+    const struct mu_jobs_hooks *hooks = &job->jobs->config.hooks;
+    if (job->stopping || hooks->owes == NULL)
+        return MU_GOODBYE_SAID;
+    return hooks->owes(hooks->owner, job->number, process->rank);
+}
+
 /* What we did on its behalf is its own end. */
 static struct mu_exit_kind kind_of(const struct mu_job_process *process,
                                    const struct mu_exit_kind *kind)
 {
-    bool killed = kind->type == MU_EXIT_SIGNAL && kind->signal == SIGKILL;
-    return process->abort_code != 0 && killed
-               ? (struct mu_exit_kind){.type = MU_EXIT_CODE, .code = process->abort_code}
-               : *kind;
+    if (process->abort_code != 0 && kind->type == MU_EXIT_SIGNAL && kind->signal == SIGKILL)
+        return (struct mu_exit_kind){.type = MU_EXIT_CODE, .code = process->abort_code};
+    enum mu_goodbye owed = kind->type == MU_EXIT_LEFT ? owed_by(process) : MU_GOODBYE_SAID;
+    return owed != MU_GOODBYE_SAID ? mu_exit_kind_no_goodbye(owed) : *kind;
 }
 
 void mu_jobs_on_ends(uv_poll_t *poll, int status, int events)

@@ -51,6 +51,9 @@ struct mu_jobs_hooks {
     uint64_t (*alive_ns)(void *owner);
     /* A launcher says that the other nodes have declared this one dead.  May be NULL. */
     void (*declared)(void *owner);
+    /* A process of this node has ended with exit code 0, and 'ended' is still to come: what it
+     * should have called before, because others may wait for it.  May be NULL. */
+    enum mu_goodbye (*owes)(void *owner, uint32_t job, uint32_t rank);
 };
 
 struct mu_jobs_config {

@@ -25,6 +25,7 @@ struct process {
     bool gone;       /* ended, or its end is closed: it cannot come to a barrier any more */
     bool in_barrier; /* and waits for the others */
     bool passing;    /* over the lines of a spawn */
+    bool inside;     /* it has said 'init', and not 'finalize' */
     uint32_t used;   /* of 'line' */
     char *line;      /* what has come of one; NULL: nothing ever came */
 };
@@ -157,6 +158,7 @@ static void refuse(struct process *process, const char *why)
     mu_warn("process %" PRIu32 " of job %" PRIu32
             " breaks a rule of PMI-1, and is heard no more: %s",
             process->rank, process->job->number, why);
+    process->inside = false; /* it cannot say 'finalize' any more */
     disconnect(process);
 }
 
@@ -203,6 +205,7 @@ static void take(struct process *process, const struct mu_pmi1_line *line)
     const struct mu_pmi1_hooks *hooks = &job->pmi1->hooks;
     switch (line->command) {
     case MU_PMI1_INIT:
+        process->inside = true;
         answer(process, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=%d\n",
                line->version == 1 ? 0 : -1);
         return;
@@ -229,6 +232,7 @@ static void take(struct process *process, const struct mu_pmi1_line *line)
         on_barrier(process);
         return;
     case MU_PMI1_FINALIZE:
+        process->inside = false;
         answer(process, "cmd=finalize_ack\n");
         return;
     case MU_PMI1_ABORT:
@@ -288,25 +292,34 @@ static void split(struct process *process)
         refuse(process, "its line is too long");
 }
 
-static void on_readable(struct process *process)
+enum heard { HEARD_LINES, HEARD_NOTHING, HEARD_THE_END };
+
+/* What has come, at most as much as a line may be long. */
+static enum heard hear(struct process *process)
 {
-    struct mu_pmi1_job *job = process->job;
-    const struct mu_pmi1_hooks *hooks = &job->pmi1->hooks;
     if (process->line == NULL && (process->line = malloc(MU_PMI1_LINE_MAX)) == NULL) {
         refuse(process, "there is no memory for what it says");
-        return;
+        return HEARD_NOTHING;
     }
     ssize_t count = recv(process->fd, process->line + process->used,
                          MU_PMI1_LINE_MAX - process->used, MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (count <= 0) {
-        hooks->dying(hooks->owner, job->number, process->rank);
-        disconnect(process);
-        return;
-    }
+        return HEARD_NOTHING;
+    if (count <= 0)
+        return HEARD_THE_END;
     process->used += (uint32_t)count;
     split(process);
+    return HEARD_LINES;
+}
+
+static void on_readable(struct process *process)
+{
+    struct mu_pmi1_job *job = process->job;
+    const struct mu_pmi1_hooks *hooks = &job->pmi1->hooks;
+    if (hear(process) != HEARD_THE_END)
+        return;
+    hooks->dying(hooks->owner, job->number, process->rank);
+    disconnect(process);
 }
 
 static void on_poll(uv_poll_t *poll, int status, int events)
@@ -341,6 +354,19 @@ int mu_pmi1_connect(struct mu_pmi1_job *job, uint32_t local, int *theirs)
     process->fd = ends[0];
     *theirs = ends[1];
     return 0;
+}
+
+bool mu_pmi1_inside(struct mu_pmi1_job *job, uint32_t rank)
+{
+    for (uint32_t i = 0; i < job->count; i++) {
+        struct process *process = &job->processes[i];
+        if (process->rank != rank)
+            continue;
+        while (process->fd >= 0 && hear(process) == HEARD_LINES)
+            ;
+        return process->inside;
+    }
+    return false;
 }
 
 void mu_pmi1_ended(struct mu_pmi1_job *job, uint32_t local)

@@ -44,6 +44,10 @@ void mu_pmi1_job_close(struct mu_pmi1_job *job); /* NULL is fine */
  * 'local' counts the job's processes on this node, in the order of ranks. */
 int mu_pmi1_connect(struct mu_pmi1_job *job, uint32_t local, int *theirs);
 
+/* Is it inside: has this rank, of this node, said 'init', and after that no 'finalize'?  Reads what
+ * it has said until now: of one that has ended, everything.  Calls hooks. */
+bool mu_pmi1_inside(struct mu_pmi1_job *job, uint32_t rank);
+
 /* It has ended, or was never started: nobody waits for it any more.  Once for each. */
 void mu_pmi1_ended(struct mu_pmi1_job *job, uint32_t local);
 

@@ -581,6 +581,11 @@ void mu_pmix_loader_ended(struct mu_pmix_loader *loader, uint32_t job, uint32_t 
         keep_ended(waiting, rank);
 }
 
+bool mu_pmix_loader_inside(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank)
+{
+    return runs(loader) && loader->module->inside(loader->pmix, job, rank);
+}
+
 static void keep_early(struct mu_pmix_loader *loader, uint32_t job, const uint8_t *bytes,
                        size_t count, void *ticket)
 {

@@ -50,6 +50,7 @@ void mu_pmix_loader_env_free(struct mu_pmix_loader *loader, char **env);
 void mu_pmix_loader_told(struct mu_pmix_loader *loader, const struct mu_local_event *event);
 void mu_pmix_loader_known(struct mu_pmix_loader *loader, const struct mu_local_event *event);
 void mu_pmix_loader_ended(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank);
+bool mu_pmix_loader_inside(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank);
 void mu_pmix_loader_quiet(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank, mu_slot node);
 /* A loader that is there. */
 void mu_pmix_loader_asked(struct mu_pmix_loader *loader, uint32_t job, const uint8_t *bytes,

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MU_PMIX_VERSION = 7, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
+enum { MU_PMIX_VERSION = 8, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
 
 struct mu_pmix; /* the module's own */
 
@@ -125,6 +125,8 @@ struct mu_pmix_module {
     void (*known)(struct mu_pmix *pmix, const struct mu_local_event *event);
     /* A process of this node has ended, whether that is news or not. */
     void (*ended)(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
+    /* Is it inside: has this process of this node connected, and not called PMIx_Finalize since? */
+    bool (*inside)(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
     /* The same of another node: those of its job here are to hear it. */
     void (*quiet)(struct mu_pmix *pmix, uint32_t job, uint32_t rank, mu_slot node);
     /* A question: host.answer() follows, within the call or later. */

@@ -62,10 +62,19 @@ static void leave_list(struct mu_client *client)
     notify->clients[i] = notify->clients[--notify->accepted];
 }
 
+/* A handle that is closed, by its process or by us. */
+static void uncount(struct mu_client *client)
+{
+    if (client->counted)
+        mu_notify_find_here(client->job, client->rank)->handles--;
+    client->counted = false;
+}
+
 /* Its socket stays open, for whoever takes it. */
 static void let_go(struct mu_client *client)
 {
     const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
+    uncount(client);
     if (client->holds)
         hooks->let_go(hooks->owner, client->since);
     leave_list(client);
@@ -582,6 +591,15 @@ static bool recognize(const struct mu_client *client, uint32_t *job_number, uint
     return false;
 }
 
+/* Of the process that the rank is, and not of children of it.  It may have been faster than
+ * mu_notify_started(). */
+static void count_handle(struct mu_client *client)
+{
+    struct mu_notify_here *here = mu_notify_find_here(client->job, client->rank);
+    client->counted = here->pid == 0 || here->pid == (uint32_t)client->pid;
+    here->handles += client->counted;
+}
+
 static void on_member(struct mu_client *client, const struct mu_local_hello *hello)
 {
     char text[MU_LOCAL_TEXT_MAX + 1];
@@ -608,6 +626,8 @@ static void on_member(struct mu_client *client, const struct mu_local_hello *hel
         int fd = client->fd;
         let_go(client);
         hooks->voter(hooks->owner, hello->job, hello->rank, fd);
+    } else {
+        count_handle(client);
     }
 }
 
@@ -724,8 +744,10 @@ static void on_hang_up(struct mu_client *client, bool was_reset)
         client->job != NULL ? mu_notify_find_here(client->job, client->rank) : NULL;
     /* Not a child of it that has opened a handle of its own. */
     if (here != NULL && here->pid != 0 && here->pid == (uint32_t)client->pid &&
-        !(was_reset && has_left(client)))
+        !(was_reset && has_left(client))) {
+        client->counted = false; /* and its handle was never closed: that stays */
         hooks->dying(hooks->owner, client->job->number, client->rank);
+    }
     mu_client_close(client);
 }
 
@@ -740,6 +762,18 @@ static void read_packet(struct mu_client *client)
         on_hang_up(client, count < 0);
     else
         on_packet(client, bytes, (size_t)count);
+}
+
+void mu_client_catch_up(struct mu_client *client)
+{
+    uint8_t bytes[MU_LOCAL_PACKET_MAX];
+    while (client->fd >= 0) {
+        ssize_t count = recv(client->fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_TRUNC);
+        if (count > 0)
+            on_packet(client, bytes, (size_t)count);
+        else if (count == 0 || (errno != EINTR && errno != ECONNRESET))
+            return;
+    }
 }
 
 static void on_client(uv_poll_t *poll, int status, int events)

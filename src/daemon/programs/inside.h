@@ -10,7 +10,9 @@
 
 struct mu_notify_here {
     uint32_t rank;
-    uint32_t pid; /* 0: it does not run */
+    uint32_t pid;     /* 0: it does not run */
+    uint32_t handles; /* of libmuster, that it has opened and not closed */
+    bool ended;
 };
 
 struct mu_notify_job {
@@ -56,6 +58,7 @@ struct mu_client {
     bool later;   /* its descriptors cannot go now: mu_notify_look_again() */
     uint8_t role; /* enum mu_local_role, from HELLO on */
     bool holds;   /* it has brought a fault of the network */
+    bool counted; /* among the handles of its rank */
 
     /* Its place in the journal: the next event.  An operator's STATE and LIVE; a member's when it
      * asks again. */
@@ -110,6 +113,9 @@ struct mu_client *mu_client_open(struct mu_notify *notify, int fd, pid_t pid);
 
 /* Tells it all that there is to tell and that its socket takes.  May close it. */
 void mu_client_pump(struct mu_client *client);
+
+/* Takes what it has said until now, but not that it has hung up.  May close it. */
+void mu_client_catch_up(struct mu_client *client);
 
 /* A last word, if its socket takes it, and closes it. */
 void mu_client_refuse(struct mu_client *client, enum mu_local_refusal code, const char *text);

@@ -369,8 +369,46 @@ void mu_notify_ended(struct mu_notify *notify, uint32_t job, uint32_t rank)
 {
     const struct mu_notify_job *known = mu_notify_find(notify, job);
     struct mu_notify_here *here = known != NULL ? mu_notify_find_here(known, rank) : NULL;
-    if (here != NULL)
-        here->pid = 0;
+    if (here == NULL)
+        return;
+    here->pid = 0;
+    here->ended = true;
+}
+
+bool mu_notify_inside(struct mu_notify *notify, uint32_t job, uint32_t rank)
+{
+    const struct mu_notify_job *known = mu_notify_find(notify, job);
+    const struct mu_notify_here *here = known != NULL ? mu_notify_find_here(known, rank) : NULL;
+    if (here == NULL)
+        return false;
+    for (uint32_t i = 0; i < notify->accepted;) {
+        struct mu_client *client = notify->clients[i];
+        if (client->counted && client->job == known && client->rank == rank)
+            mu_client_catch_up(client);
+        i += i < notify->accepted && notify->clients[i] == client;
+    }
+    return here->handles > 0;
+}
+
+/* Who of this node has ended just now is not on the roll yet: goodbyes are gathered. */
+static uint32_t count_others(const struct mu_notify_job *job)
+{
+    uint32_t ended = job->roll.count;
+    for (uint32_t i = 0; i < job->here_count; i++)
+        ended += job->here[i].ended && !mu_roll_has(&job->roll, job->here[i].rank);
+    return job->spec.size - ended;
+}
+
+bool mu_notify_others(const struct mu_notify *notify, uint32_t job, uint32_t rank)
+{
+    for (const struct mu_notify_job *each = notify->jobs; each != NULL; each = each->next) {
+        const struct mu_notify_here *here = mu_notify_find_here(each, rank);
+        bool is_own =
+            each->number == job && here != NULL && !here->ended && !mu_roll_has(&each->roll, rank);
+        if (count_others(each) > is_own)
+            return true;
+    }
+    return false;
 }
 
 /* ---- the socket ---- */

@@ -83,6 +83,12 @@ void mu_notify_started(struct mu_notify *notify, uint32_t job, uint32_t rank, ui
  * for ends that are no news, because the job is being stopped. */
 void mu_notify_ended(struct mu_notify *notify, uint32_t job, uint32_t rank);
 
+/* A process of this node has ended, and mu_notify_ended() is still to come.  Has it a handle of
+ * libmuster that it did not close?  And do others run, of whichever job, as far as is known here?
+ */
+bool mu_notify_inside(struct mu_notify *notify, uint32_t job, uint32_t rank);
+bool mu_notify_others(const struct mu_notify *notify, uint32_t job, uint32_t rank);
+
 /* News.  Each is told once, whoever brings it how often; a node's death is followed by those of the
  * processes that ran there and are not gone yet, in the order of ranks.  The evidence keeps its
  * rules (mu_evidence_error()).  A slot that the machine has not, or a rank that the job has not, is

@@ -14,11 +14,12 @@ enum { CODE_MAX = 255, SIGNAL_MAX = 64, ERRNO_MAX = 4095 }; /* of Linux */
 
 static const char *code_error(const struct mu_exit_kind *how)
 {
-    int low = how->type == MU_EXIT_CODE;
-    int high = how->type == MU_EXIT_CODE ? CODE_MAX : 0;
-    if (how->code < low || how->code > high)
-        return "an exit code is 1 to 255, and 0 when the process did not exit with one";
-    return NULL;
+    bool has_code = how->type == MU_EXIT_CODE, owes = how->type == MU_EXIT_NO_GOODBYE;
+    int high = has_code ? CODE_MAX : owes ? MU_GOODBYE_LAST : 0;
+    if (how->code >= (has_code || owes) && how->code <= high)
+        return NULL;
+    return owes ? "what a process did not call is 1 (PMIx) to 3 (muster_close)"
+                : "an exit code is 1 to 255, and 0 when the process did not exit with one";
 }
 
 static const char *signal_error(const struct mu_exit_kind *how)
@@ -45,8 +46,8 @@ static const char *start_error(const struct mu_exit_kind *how)
 
 static const char *how_error(const struct mu_exit_kind *how)
 {
-    if ((unsigned)how->type > MU_EXIT_UNKNOWN)
-        return "how a process ended is 0 (left) to 4 (unknown)";
+    if ((unsigned)how->type > MU_EXIT_LAST)
+        return "how a process ended is 0 (left) to 5 (no goodbye)";
     const char *error = code_error(how);
     if (error == NULL)
         error = signal_error(how);

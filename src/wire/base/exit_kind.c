@@ -95,6 +95,12 @@ struct mu_exit_kind mu_exit_kind_unknown(int error)
     return (struct mu_exit_kind){.type = MU_EXIT_UNKNOWN, .error = error};
 }
 
+struct mu_exit_kind mu_exit_kind_no_goodbye(enum mu_goodbye not_called)
+{
+    assert(not_called > MU_GOODBYE_SAID && not_called <= MU_GOODBYE_LAST);
+    return (struct mu_exit_kind){.type = MU_EXIT_NO_GOODBYE, .code = (int)not_called};
+}
+
 bool mu_exit_kind_failed(const struct mu_exit_kind *kind)
 {
     return kind->type != MU_EXIT_LEFT;
@@ -120,6 +126,24 @@ int mu_exit_kind_shell_code(const struct mu_exit_kind *kind)
         return program_missing(kind) ? 127 : 126;
     case MU_EXIT_UNKNOWN:
         return 255;
+    case MU_EXIT_NO_GOODBYE:
+        return 1;
+    }
+    abort();
+}
+
+int mu_exit_kind_code(const struct mu_exit_kind *kind)
+{
+    switch (kind->type) {
+    case MU_EXIT_LEFT:
+    case MU_EXIT_NO_GOODBYE:
+        return 0;
+    case MU_EXIT_CODE:
+        return kind->code;
+    case MU_EXIT_SIGNAL:
+    case MU_EXIT_NOT_STARTED:
+    case MU_EXIT_UNKNOWN:
+        return -1;
     }
     abort();
 }
@@ -137,6 +161,8 @@ const char *mu_exit_kind_word(const struct mu_exit_kind *kind)
         return "not-started";
     case MU_EXIT_UNKNOWN:
         return "unknown";
+    case MU_EXIT_NO_GOODBYE:
+        return "no-finalize";
     }
     abort();
 }
@@ -201,6 +227,18 @@ static void put_signal(struct mu_words *words, const struct mu_exit_kind *kind)
         mu_words_put(words, ", core dumped");
 }
 
+static void put_no_goodbye(struct mu_words *words, const struct mu_exit_kind *kind)
+{
+    static const char *const calls[] = {
+        [MU_GOODBYE_PMIX] = "MPI_Finalize (or PMIx_Finalize)",
+        [MU_GOODBYE_PMI1] = "MPI_Finalize",
+        [MU_GOODBYE_MUSTER] = "muster_close",
+    };
+    mu_words_put(words, "exited with code 0 but never called ");
+    mu_words_put(words, calls[kind->code]);
+    mu_words_put(words, ": its peers would wait for it for ever");
+}
+
 const char *mu_exit_kind_text(const struct mu_exit_kind *kind, const char *path, char *text,
                               size_t room)
 {
@@ -221,6 +259,9 @@ const char *mu_exit_kind_text(const struct mu_exit_kind *kind, const char *path,
         mu_words_put(&words, "ended, but somebody else took its status (errno ");
         mu_words_number(&words, kind->error);
         mu_words_put(&words, ")");
+        return text;
+    case MU_EXIT_NO_GOODBYE:
+        put_no_goodbye(&words, kind);
         return text;
     }
     abort();

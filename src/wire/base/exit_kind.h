@@ -17,6 +17,8 @@ enum mu_exit_type {
     MU_EXIT_SIGNAL,      /* a signal ended it */
     MU_EXIT_NOT_STARTED, /* it never ran a line of the program */
     MU_EXIT_UNKNOWN,     /* it is gone, and somebody else took its status: counts as failed */
+    MU_EXIT_NO_GOODBYE,  /* exit 0, but it had joined its job, and others may wait for it */
+    MU_EXIT_LAST = MU_EXIT_NO_GOODBYE,
 };
 
 /* Where a start can fail, in the order in which it is done. */
@@ -34,9 +36,18 @@ enum mu_start_step {
                            */
 };
 
+/* What a process that has joined its job calls before it ends, by the way in which it joined. */
+enum mu_goodbye {
+    MU_GOODBYE_SAID,   /* nothing: it has called it, or has not joined */
+    MU_GOODBYE_PMIX,   /* PMIx_Finalize, which MPI_Finalize calls */
+    MU_GOODBYE_PMI1,   /* MPI_Finalize */
+    MU_GOODBYE_MUSTER, /* muster_close */
+    MU_GOODBYE_LAST = MU_GOODBYE_MUSTER,
+};
+
 struct mu_exit_kind {
     enum mu_exit_type type;
-    int code;                /* CODE */
+    int code;                /* CODE; NO_GOODBYE: what it did not call, enum mu_goodbye */
     int signal;              /* SIGNAL */
     bool core_dumped;        /* SIGNAL */
     enum mu_start_step step; /* NOT_STARTED */
@@ -51,12 +62,14 @@ struct mu_exit_kind mu_exit_kind_of(const siginfo_t *info);
 
 struct mu_exit_kind mu_exit_kind_not_started(enum mu_start_step step, int error);
 struct mu_exit_kind mu_exit_kind_unknown(int error);
+struct mu_exit_kind mu_exit_kind_no_goodbye(enum mu_goodbye not_called);
 
 /* All but LEFT. */
 bool mu_exit_kind_failed(const struct mu_exit_kind *kind);
 
 /* What a shell would have in $?: the exit code, 128 + signal, 127 for a program that is not there,
- * 126 for one that is and cannot be started, 255 when nobody knows. */
+ * 126 for one that is and cannot be started, 255 when nobody knows; 1 for NO_GOODBYE, as mpirun
+ * does. */
 int mu_exit_kind_shell_code(const struct mu_exit_kind *kind);
 
 /* "exit code 3", "segmentation fault (signal 11), core dumped",
@@ -66,7 +79,11 @@ int mu_exit_kind_shell_code(const struct mu_exit_kind *kind);
 const char *mu_exit_kind_text(const struct mu_exit_kind *kind, const char *path, char *text,
                               size_t room);
 
-/* A stable word for scripts: "left", "exited", "signalled", "not-started", "unknown". */
+/* Its exit code, 0 to 255; -1: it did not end by itself. */
+int mu_exit_kind_code(const struct mu_exit_kind *kind);
+
+/* A stable word for scripts: "left", "exited", "signalled", "not-started", "unknown",
+ * "no-finalize". */
 const char *mu_exit_kind_word(const struct mu_exit_kind *kind);
 
 /* "SIGSEGV" and "segmentation fault"; NULL for a number without a name, as real-time signals are.

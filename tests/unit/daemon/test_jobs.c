@@ -77,6 +77,37 @@ static int number_from(const struct fake_launcher *launcher, uint32_t rank)
     return atoi(text);
 }
 
+/* ---- goodbyes ---- */
+
+static void test_exit_0_without_a_goodbye(void **state)
+{
+    (void)state;
+    struct fake_launcher *launcher = fake_connect();
+    fake.owes = MU_GOODBYE_MUSTER;
+    fake_start(launcher, 2, "exit $MUSTER_RANK", false);
+    FAKE_UNTIL(fake_complete(launcher) && launcher->ended == 2);
+    expect_ended(launcher, 0, MU_EXIT_NO_GOODBYE, MU_GOODBYE_MUSTER);
+    assert_int_equal(launcher->ranks[0].evidence.how.code, MU_GOODBYE_MUSTER);
+    expect_ended(launcher, 1, MU_EXIT_CODE, 1);
+    assert_int_equal(fake.asked, 1); /* who has failed anyway is not asked for */
+    fake_over(launcher);
+    fake_launcher_free(launcher);
+}
+
+static void test_who_is_ended_owes_nothing(void **state)
+{
+    (void)state;
+    struct fake_launcher *launcher = fake_connect();
+    fake.owes = MU_GOODBYE_MUSTER;
+    fake_start(launcher, 1, "trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done", false);
+    FAKE_UNTIL(has_text(launcher, 0, "up"));
+    fake_stop(launcher, 10000);
+    FAKE_UNTIL(fake_complete(launcher) && launcher->ended == 1);
+    expect_ended(launcher, 0, MU_EXIT_LEFT, 0);
+    fake_over(launcher);
+    fake_launcher_free(launcher);
+}
+
 /* ---- the simple way ---- */
 
 static void test_four_processes(void **state)
@@ -953,6 +984,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_begin, fake_end)
     const struct CMUnitTest tests[] = {
+        TEST(test_exit_0_without_a_goodbye),
+        TEST(test_who_is_ended_owes_nothing),
         TEST(test_four_processes),
         TEST(test_environment),
         TEST(test_nothing_here),

@@ -557,6 +557,62 @@ static void many_clients_hear_the_same(void **state)
     world_close(&world);
 }
 
+static void handles_that_are_not_closed_are_counted(void **state)
+{
+    (void)state;
+    struct world world;
+    const struct mu_local_message leave = {.type = MU_LOCAL_LEAVE};
+    world_open(&world, 64, 8);
+    begin_job(&world, JOB, SIZE);
+    mu_notify_started(world.notify, JOB, RANK, (uint32_t)getpid());
+    mu_notify_started(world.notify, JOB, OTHER_RANK, 1); /* not this process */
+    assert_false(mu_notify_inside(world.notify, JOB, RANK));
+    assert_false(mu_notify_inside(world.notify, JOB + 1, RANK));
+    assert_false(mu_notify_inside(world.notify, JOB, 0)); /* of another node */
+    int first = join(&world, JOB, RANK), second = join(&world, JOB, RANK);
+    hear(&world, first, MU_LOCAL_CAUGHT_UP);
+    hear(&world, second, MU_LOCAL_CAUGHT_UP);
+    assert_true(mu_notify_inside(world.notify, JOB, RANK));
+    say(first, leave); /* and the loop has not looked at it */
+    assert_true(mu_notify_inside(world.notify, JOB, RANK));
+    say(second, leave);
+    hang_up(second);
+    assert_false(mu_notify_inside(world.notify, JOB, RANK));
+    hang_up(first);
+    settle(&world);
+    /* One that closes its socket, and says nothing. */
+    int third = join(&world, JOB, RANK);
+    hang_up(third);
+    settle(&world);
+    assert_int_equal(world.dying, 1);
+    assert_true(mu_notify_inside(world.notify, JOB, RANK));
+    world_close(&world);
+}
+
+static void others_run_until_they_are_known_to_have_ended(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, 64, 8);
+    begin_job(&world, JOB, 10); /* ranks 1 and 9 are here */
+    assert_true(mu_notify_others(world.notify, JOB, RANK));
+    for (uint32_t rank = 0; rank < 9; rank++)
+        if (rank % 2 == 0)
+            process_dies(&world, JOB, rank);
+        else if (rank != RANK)
+            process_leaves(&world, JOB, rank);
+    assert_true(mu_notify_others(world.notify, JOB, RANK));
+    mu_notify_ended(world.notify, JOB, OTHER_RANK); /* it has left, and nobody was told yet */
+    assert_false(mu_notify_others(world.notify, JOB, RANK));
+    process_leaves(&world, JOB, OTHER_RANK);
+    assert_false(mu_notify_others(world.notify, JOB, RANK));
+    begin_job(&world, JOB + 1, 1); /* that it has spawned, on another node */
+    assert_true(mu_notify_others(world.notify, JOB, RANK));
+    process_dies(&world, JOB + 1, 0);
+    assert_false(mu_notify_others(world.notify, JOB, RANK));
+    world_close(&world);
+}
+
 static void who_closes_in_the_middle_disturbs_nobody(void **state)
 {
     (void)state;
@@ -964,6 +1020,8 @@ int main(void)
         cmocka_unit_test(another_user_is_turned_away),
         cmocka_unit_test(strangers_make_room_for_others),
         cmocka_unit_test(many_clients_hear_the_same),
+        cmocka_unit_test(handles_that_are_not_closed_are_counted),
+        cmocka_unit_test(others_run_until_they_are_known_to_have_ended),
         cmocka_unit_test(who_closes_in_the_middle_disturbs_nobody),
         cmocka_unit_test(no_descriptor_for_one_more),
         cmocka_unit_test(a_packet_that_breaks_a_rule_ends_the_connection),

@@ -483,6 +483,35 @@ static void who_does_not_read_is_not_heard(void **state)
     end();
 }
 
+static void who_has_said_init_and_not_finalize_is_inside(void **state)
+{
+    (void)state;
+    const char *init = "cmd=init pmi_version=1 pmi_subversion=1\n", *last = "cmd=finalize\n";
+    begin(false);
+    assert_false(mu_pmi1_inside(world.job, 0));
+    say(0, init);
+    assert_true(mu_pmi1_inside(world.job, 0));
+    assert_false(mu_pmi1_inside(world.job, 1));
+    assert_false(mu_pmi1_inside(world.job, 2)); /* of another node */
+    /* What it said last counts, though the loop has not looked at it; and who is gone has said it.
+     */
+    assert_int_equal(write(world.ends[0], last, strlen(last)), strlen(last));
+    assert_int_equal(write(world.ends[1], init, strlen(init)), strlen(init));
+    close(world.ends[0]);
+    close(world.ends[1]);
+    assert_false(mu_pmi1_inside(world.job, 0));
+    assert_true(mu_pmi1_inside(world.job, 1));
+    mu_pmi1_ended(world.job, 1);
+    assert_true(mu_pmi1_inside(world.job, 1));
+    assert_int_equal(world.dying, 0);
+    /* One that we do not hear any more cannot say goodbye. */
+    say(2, init);
+    say(2, "what?\n");
+    assert_false(mu_pmi1_inside(world.job, 3));
+    world.ends[0] = world.ends[1] = -1;
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -501,6 +530,7 @@ int main(void)
         cmocka_unit_test(nodes_meet_with_what_they_put),
         cmocka_unit_test(who_breaks_a_rule_is_not_heard),
         cmocka_unit_test(who_does_not_read_is_not_heard),
+        cmocka_unit_test(who_has_said_init_and_not_finalize_is_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -365,6 +365,14 @@ static void warm_up(void)
     assert_int_equal(uv_loop_close(&fake.loop), 0);
 }
 
+static enum mu_goodbye on_owes(void *owner, uint32_t job, uint32_t rank)
+{
+    struct fake_host *host = owner;
+    (void)job, (void)rank;
+    host->asked++;
+    return host->owes;
+}
+
 int fake_begin(void **state)
 {
     (void)state;
@@ -394,7 +402,8 @@ int fake_begin(void **state)
                   .ended = on_ended,
                   .over = on_over,
                   .gather = on_gather,
-                  .spawned = on_spawned},
+                  .spawned = on_spawned,
+                  .owes = on_owes},
     };
     assert_int_equal(mu_jobs_open(&config, &fake.jobs), 0);
     return 0;

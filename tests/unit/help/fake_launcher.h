@@ -71,6 +71,8 @@ struct fake_host {
     struct mu_jobs *jobs;
     const char *begin_refusal; /* what 'begin' answers */
     uint32_t begun, started, ended, stopping, over;
+    enum mu_goodbye owes; /* what 'owes' answers */
+    uint32_t asked;       /* how often it was called */
     uint32_t all_over;
     uint32_t spawned, made;              /* the last answer to a SPAWN: its number, and the job */
     uint32_t ended_rank[FAKE_RANKS_MAX]; /* how often */

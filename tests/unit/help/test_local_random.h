@@ -17,7 +17,7 @@ static inline void random_text(struct random *r, char *text, size_t least, size_
 
 static inline struct mu_exit_kind random_how(struct random *r)
 {
-    struct mu_exit_kind how = {.type = (enum mu_exit_type)random_below(r, MU_EXIT_UNKNOWN + 1)};
+    struct mu_exit_kind how = {.type = (enum mu_exit_type)random_below(r, MU_EXIT_LAST + 1)};
     switch (how.type) {
     case MU_EXIT_LEFT:
         break;
@@ -34,6 +34,9 @@ static inline struct mu_exit_kind random_how(struct random *r)
         break;
     case MU_EXIT_UNKNOWN:
         how.error = (int)random_between(r, 0, 4095);
+        break;
+    case MU_EXIT_NO_GOODBYE:
+        how.code = (int)random_between(r, MU_GOODBYE_PMIX, MU_GOODBYE_LAST);
         break;
     }
     return how;

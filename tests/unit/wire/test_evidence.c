@@ -217,7 +217,7 @@ static void every_rule_has_a_sentence(void **state)
     BROKEN(node, MU_SIZE_MAX);
     BROKEN(pid, 1u << 31);
     BROKEN(how.type, MU_EXIT_LEFT);
-    BROKEN(how.type, MU_EXIT_UNKNOWN + 1);
+    BROKEN(how.type, MU_EXIT_LAST + 1);
     BROKEN(how.code, 1);
     BROKEN(how.code, -1);
     BROKEN(how.signal, 0);
@@ -236,6 +236,13 @@ static void every_rule_has_a_sentence(void **state)
     mu_evidence_path(&evidence, "x");
     evidence.path[0] = '\n';
     assert_non_null(mu_evidence_error(&evidence));
+    struct mu_evidence silent_exit = {.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_EXIT};
+    silent_exit.how = mu_exit_kind_no_goodbye(MU_GOODBYE_LAST);
+    assert_null(mu_evidence_error(&silent_exit));
+    silent_exit.how.code = MU_GOODBYE_LAST + 1;
+    assert_non_null(mu_evidence_error(&silent_exit));
+    silent_exit.how.code = MU_GOODBYE_SAID;
+    assert_non_null(mu_evidence_error(&silent_exit));
     struct mu_evidence lost = {.verdict = MU_VERDICT_LEFT, .cause = MU_CAUSE_NODE_LOST};
     assert_non_null(mu_evidence_error(&lost));
 }

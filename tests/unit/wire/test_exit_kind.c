@@ -124,6 +124,38 @@ static void a_stolen_status_counts_as_failed(void **state)
     expect(kind, NULL, "ended, but somebody else took its status (errno 10)", 255);
 }
 
+static void an_exit_without_a_goodbye_says_what_was_not_called(void **state)
+{
+    (void)state;
+    struct mu_exit_kind kind = mu_exit_kind_no_goodbye(MU_GOODBYE_PMI1);
+    assert_true(mu_exit_kind_failed(&kind));
+    assert_string_equal(mu_exit_kind_word(&kind), "no-finalize");
+    assert_int_equal(mu_exit_kind_code(&kind), 0);
+    expect(kind, NULL,
+           "exited with code 0 but never called MPI_Finalize: its peers would wait for it for ever",
+           1);
+    expect(mu_exit_kind_no_goodbye(MU_GOODBYE_PMIX), NULL,
+           "exited with code 0 but never called MPI_Finalize (or PMIx_Finalize): its peers would "
+           "wait for it for ever",
+           1);
+    expect(mu_exit_kind_no_goodbye(MU_GOODBYE_MUSTER), NULL,
+           "exited with code 0 but never called muster_close: its peers would wait for it for ever",
+           1);
+}
+
+static void a_code_is_of_those_that_end_by_themselves(void **state)
+{
+    (void)state;
+    struct mu_exit_kind left = ended(CLD_EXITED, 0), failed = ended(CLD_EXITED, 3);
+    struct mu_exit_kind killed = ended(CLD_KILLED, SIGKILL), stolen = mu_exit_kind_unknown(ECHILD);
+    struct mu_exit_kind never = mu_exit_kind_not_started(MU_START_EXEC, ENOENT);
+    assert_int_equal(mu_exit_kind_code(&left), 0);
+    assert_int_equal(mu_exit_kind_code(&failed), 3);
+    assert_int_equal(mu_exit_kind_code(&killed), -1);
+    assert_int_equal(mu_exit_kind_code(&stolen), -1);
+    assert_int_equal(mu_exit_kind_code(&never), -1);
+}
+
 static void a_text_is_cut_off_where_the_room_ends(void **state)
 {
     (void)state;
@@ -142,6 +174,8 @@ int main(void)
         cmocka_unit_test(only_a_dump_sets_the_core_flag),
         cmocka_unit_test(a_failed_start_names_step_path_and_error),
         cmocka_unit_test(a_stolen_status_counts_as_failed),
+        cmocka_unit_test(an_exit_without_a_goodbye_says_what_was_not_called),
+        cmocka_unit_test(a_code_is_of_those_that_end_by_themselves),
         cmocka_unit_test(a_text_is_cut_off_where_the_room_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
