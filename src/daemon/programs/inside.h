@@ -4,9 +4,12 @@
 
 #include "daemon/programs/notify.h"
 #include "daemon/programs/journal.h"
-#include "daemon/roll/gone.h"
+#include "daemon/roll/unbegun.h"
 
 #include <sys/types.h>
+
+/* Jobs that are over, and of which news may still come. */
+enum { MU_NOTIFY_PAST = 256 };
 
 struct mu_notify_here {
     uint32_t rank;
@@ -80,6 +83,9 @@ struct mu_notify {
     char name[MU_LOCAL_NAME_MAX];
     struct mu_journal journal;
     struct mu_roll dead; /* nodes */
+    struct mu_unbegun unbegun;
+    uint32_t past[MU_NOTIFY_PAST]; /* jobs that are over; 0: none */
+    uint32_t past_next;
     struct mu_notify_job *jobs;
     uint64_t jobs_begun;
     uint32_t job_count;

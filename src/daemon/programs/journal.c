@@ -88,16 +88,6 @@ bool mu_journal_is_of(const struct mu_journal_key *key, uint32_t job)
     return key->subject == MU_SUBJECT_PROCESS && key->job == job && !key->over;
 }
 
-bool mu_journal_has(const struct mu_journal *journal, uint32_t job, uint32_t rank)
-{
-    for (uint64_t serial = mu_journal_oldest(journal); serial <= journal->head; serial++) {
-        const struct mu_journal_key *key = mu_journal_key(journal, serial);
-        if (key->rank == rank && mu_journal_is_of(key, job))
-            return true;
-    }
-    return false;
-}
-
 void mu_journal_job_over(struct mu_journal *journal, uint32_t job)
 {
     for (uint64_t serial = mu_journal_oldest(journal); serial <= journal->head; serial++) {

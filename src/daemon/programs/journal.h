@@ -39,9 +39,6 @@ const uint8_t *mu_journal_packet(const struct mu_journal *journal, uint64_t seri
 /* Is it a process of that job, which is not over? */
 bool mu_journal_is_of(const struct mu_journal_key *key, uint32_t job);
 
-/* Does it have this process? */
-bool mu_journal_has(const struct mu_journal *journal, uint32_t job, uint32_t rank);
-
 void mu_journal_job_over(struct mu_journal *journal, uint32_t job);
 
 #endif

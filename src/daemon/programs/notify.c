@@ -149,7 +149,25 @@ static void ring_bells(struct mu_notify *notify)
             ring(job);
 }
 
-/* Into the journal, and into the roll of its job or of the nodes. */
+static bool is_past(const struct mu_notify *notify, uint32_t job)
+{
+    for (uint32_t i = 0; i < MU_NOTIFY_PAST; i++)
+        if (notify->past[i] == job && job != 0)
+            return true;
+    return false;
+}
+
+/* Its number is used again, or was used. */
+static void set_past(struct mu_notify *notify, uint32_t job, bool past)
+{
+    for (uint32_t i = 0; i < MU_NOTIFY_PAST; i++)
+        if (notify->past[i] == job)
+            notify->past[i] = 0;
+    if (past)
+        notify->past[notify->past_next++ % MU_NOTIFY_PAST] = job;
+}
+
+/* Into the journal, and into the roll of its job or of the nodes; or it is kept for its job. */
 static void publish(struct mu_notify *notify, struct mu_notify_job *job,
                     struct mu_local_event *event)
 {
@@ -161,6 +179,8 @@ static void publish(struct mu_notify *notify, struct mu_notify_job *job,
     } else if (job != NULL) {
         enroll(job, event);
         job->to_ring = true;
+    } else if (!is_past(notify, event->job)) {
+        mu_unbegun_add(&notify->unbegun, event);
     }
 }
 
@@ -178,7 +198,7 @@ void mu_notify_process(struct mu_notify *notify, uint32_t job, uint32_t rank, ui
         return;
     }
     if (known != NULL ? mu_roll_has(&known->roll, rank)
-                      : mu_journal_has(&notify->journal, job, rank))
+                      : mu_unbegun_has(&notify->unbegun, job, rank))
         return;
     struct mu_local_event event = {
         .subject = MU_SUBJECT_PROCESS,
@@ -262,21 +282,11 @@ void mu_notify_node(struct mu_notify *notify, mu_slot node, uint64_t now_ns, uin
 /* ---- the life of a job ---- */
 
 /* What came before the job did.  Nobody can have heard it: who is of the job comes later. */
-static void read_journal(struct mu_notify *notify, struct mu_notify_job *job)
+static void was_gone(void *arg, const struct mu_local_event *event)
 {
-    const struct mu_journal *journal = &notify->journal;
-    for (uint64_t serial = mu_journal_oldest(journal); serial <= journal->head; serial++) {
-        const struct mu_journal_key *key = mu_journal_key(journal, serial);
-        if (!mu_journal_is_of(key, job->number) || key->rank >= job->spec.size)
-            continue;
-        struct mu_local_message message;
-        const char *rule =
-            mu_local_decode(mu_journal_packet(journal, serial), key->count, &message);
-        assert(rule == NULL);
-        (void)rule;
-        if (!mu_roll_has(&job->roll, key->rank))
-            enroll(job, &message.event);
-    }
+    struct mu_notify_job *job = arg;
+    if (event->rank < job->spec.size)
+        enroll(job, event);
 }
 
 /* The i-th that is dead. */
@@ -299,11 +309,14 @@ const char *mu_notify_job(struct mu_notify *notify, uint32_t job, const struct m
 {
     if (mu_notify_find(notify, job) != NULL)
         return "a job of this number runs here already";
+    if (mu_unbegun_lost(&notify->unbegun, job))
+        return "so many processes were gone before the job began here that not all could be kept";
     struct mu_notify_job *made = make_job(job, spec, notify->config.self);
     if (made == NULL)
         return "no memory or descriptor for the roll of the job";
     append_job(notify, made);
-    read_journal(notify, made);
+    set_past(notify, job, false);
+    mu_unbegun_take(&notify->unbegun, job, was_gone, made);
     read_dead_nodes(notify, made);
     made->to_ring = false; /* it has no members yet, and they begin with the state */
     tell_watchers(notify);
@@ -352,6 +365,7 @@ void mu_notify_job_over(struct mu_notify *notify, uint32_t job)
         return;
     close_members(notify, over);
     mu_journal_job_over(&notify->journal, job);
+    set_past(notify, job, true);
     *link = over->next;
     notify->job_count--;
     free_job(over);
@@ -526,6 +540,7 @@ static void free_notify(struct mu_notify *notify)
         free_job(job);
     }
     mu_roll_free(&notify->dead);
+    mu_unbegun_free(&notify->unbegun);
     mu_journal_free(&notify->journal);
     free(notify->clients);
     free(notify);
@@ -585,6 +600,7 @@ int mu_notify_open(const struct mu_notify_config *config, struct mu_notify **not
     made->config = *config;
     mu_local_name(made->name, (uint32_t)geteuid(), config->machine, config->self);
     made->journal.board_fd = -1;
+    mu_unbegun_init(&made->unbegun, MU_UNBEGUN_MAX);
     int error = make_memory(made);
     if (error == 0)
         error = open_socket(made);

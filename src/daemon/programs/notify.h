@@ -64,8 +64,8 @@ void mu_notify_close(struct mu_notify *notify);
 /* The name that clients connect to, for their environment. */
 const char *mu_notify_name(const struct mu_notify *notify);
 
-/* A job begins: before its first process starts here.  What the journal and the dead nodes say of
- * it already counts.  NULL, or why not: the number is taken, or no memory. */
+/* A job begins: before its first process starts here.  Whatever has come of it before counts, and
+ * who ran on nodes that are dead.  NULL, or why not: the number is taken, or no memory. */
 const char *mu_notify_job(struct mu_notify *notify, uint32_t job, const struct mu_launch_job *spec);
 void mu_notify_job_over(struct mu_notify *notify, uint32_t job);
 

@@ -22,7 +22,7 @@ bool mu_roll_init(struct mu_roll *roll, uint32_t size)
 void mu_roll_free(struct mu_roll *roll)
 {
     for (uint32_t i = 0; i < roll->proof_count; i++)
-        free(roll->proofs[i].longer);
+        mu_proof_drop(&roll->proofs[i]);
     free(roll->proofs);
     free(roll->gone);
     free(roll->is_gone);
@@ -35,7 +35,7 @@ bool mu_roll_has(const struct mu_roll *roll, uint32_t index)
     return (roll->is_gone[index / 64] >> index % 64 & 1) != 0;
 }
 
-static void write_proof(struct mu_proof *proof, const struct mu_evidence *evidence)
+void mu_proof_keep(struct mu_proof *proof, const struct mu_evidence *evidence)
 {
     uint8_t bytes[MU_EVIDENCE_BYTES_MAX];
     struct mu_writer writer;
@@ -50,10 +50,16 @@ static void write_proof(struct mu_proof *proof, const struct mu_evidence *eviden
     memcpy(is_short ? proof->bytes : proof->longer, bytes, writer.used);
 }
 
+void mu_proof_drop(struct mu_proof *proof)
+{
+    free(proof->longer);
+    proof->longer = NULL;
+}
+
 /* Returns its place, plus 1. */
 static uint32_t keep_proof(struct mu_roll *roll, const struct mu_evidence *evidence)
 {
-    write_proof(&roll->proofs[roll->proof_count++], evidence);
+    mu_proof_keep(&roll->proofs[roll->proof_count++], evidence);
     return roll->proof_count;
 }
 
@@ -91,7 +97,7 @@ uint64_t mu_roll_serial(const struct mu_roll *roll, uint32_t i)
     return i < roll->count ? roll->gone[i].serial : UINT64_MAX;
 }
 
-static void read_proof(const struct mu_proof *proof, struct mu_evidence *evidence)
+void mu_proof_read(const struct mu_proof *proof, struct mu_evidence *evidence)
 {
     struct mu_reader reader;
     mu_reader_init(&reader, proof->longer != NULL ? proof->longer : proof->bytes, proof->count);
@@ -111,7 +117,7 @@ void mu_roll_prove(struct mu_roll *roll, uint32_t index, const struct mu_evidenc
     if (mu_evidence_is_proof(&known))
         return;
     free(proof->longer);
-    write_proof(proof, evidence);
+    mu_proof_keep(proof, evidence);
 }
 
 void mu_roll_event(const struct mu_roll *roll, uint32_t i, mu_slot node,
@@ -123,7 +129,7 @@ void mu_roll_event(const struct mu_roll *roll, uint32_t i, mu_slot node,
     event->age_ns = gone->age_ns;
     event->hops = gone->hops;
     if (gone->proof != 0)
-        read_proof(&roll->proofs[gone->proof - 1], &event->evidence);
+        mu_proof_read(&roll->proofs[gone->proof - 1], &event->evidence);
     else
         event->evidence = (struct mu_evidence){
             .verdict = MU_VERDICT_LEFT, .cause = MU_CAUSE_EXIT, .seen_by = node};

@@ -1,5 +1,5 @@
 /* Who of a job, or of the machine, is gone: each once, in the order in which it became known here.
- * For notify.c and daemon/programs/client.c only.
+ * For notify.c, unbegun.c and daemon/programs/client.c only.
  *
  * It is complete, where the journal only has the last events: the state is told from it.  Room for
  * everybody is taken at the start, but memory that was never written costs nothing, so what it
@@ -23,6 +23,11 @@ struct mu_proof {
     uint16_t count;
     uint8_t *longer; /* what does not fit there; NULL: it does */
 };
+
+/* Copies the evidence; to be dropped.  And back. */
+void mu_proof_keep(struct mu_proof *proof, const struct mu_evidence *evidence);
+void mu_proof_read(const struct mu_proof *proof, struct mu_evidence *evidence);
+void mu_proof_drop(struct mu_proof *proof);
 
 struct mu_roll {
     uint32_t size;  /* ranks or slots */

@@ -324,6 +324,60 @@ static void news_of_a_job_that_is_yet_to_begin_count(void **state)
     world_close(&world);
 }
 
+static void count_gone(void *arg, const struct mu_local_event *event)
+{
+    uint32_t *count = arg;
+    assert_int_equal(event->rank, *count);
+    assert_int_equal(event->evidence.how.signal, 9);
+    ++*count;
+}
+
+/* Far more than the journal holds, and of another job in between. */
+static void no_storm_before_a_job_begins_loses_one(void **state)
+{
+    (void)state;
+    enum { STORM = 1000 };
+    struct world world;
+    uint32_t count = 0;
+    world_open(&world, 64, 8);
+    for (uint32_t rank = 0; rank < STORM; rank++) {
+        process_dies(&world, JOB, rank);
+        process_dies(&world, JOB, rank / 2); /* told once */
+        process_dies(&world, JOB + 1, rank);
+    }
+    assert_int_equal(world.told, 2 * STORM);
+    begin_job(&world, JOB, STORM + 9);
+    mu_notify_gone(world.notify, JOB, count_gone, &count);
+    assert_int_equal(count, STORM);
+    int fd = join(&world, JOB, RANK);
+    for (uint32_t rank = 0; rank < STORM; rank++)
+        assert_int_equal(hear_process(&world, fd, rank, true).evidence.pid, 4711);
+    hear(&world, fd, MU_LOCAL_CAUGHT_UP);
+    process_dies(&world, JOB, 3); /* known */
+    hear_nothing(&world, fd);
+    hang_up(fd);
+    world_close(&world);
+}
+
+/* What still comes of a job that is over is not of one that has its number later. */
+static void late_news_of_a_job_that_is_over_are_forgotten(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t count = 0;
+    world_open(&world, 64, 8);
+    begin_job(&world, JOB, SIZE);
+    mu_notify_job_over(world.notify, JOB);
+    process_dies(&world, JOB, 0);
+    begin_job(&world, JOB, SIZE);
+    mu_notify_gone(world.notify, JOB, count_gone, &count);
+    assert_int_equal(count, 0);
+    process_dies(&world, JOB, 0);
+    mu_notify_gone(world.notify, JOB, count_gone, &count);
+    assert_int_equal(count, 1);
+    world_close(&world);
+}
+
 static void a_number_that_is_used_again_is_another_job(void **state)
 {
     (void)state;
@@ -1012,6 +1066,8 @@ int main(void)
         cmocka_unit_test(who_is_gone_can_be_asked_for_later),
         cmocka_unit_test(a_job_that_begins_after_a_node_has_died),
         cmocka_unit_test(news_of_a_job_that_is_yet_to_begin_count),
+        cmocka_unit_test(no_storm_before_a_job_begins_loses_one),
+        cmocka_unit_test(late_news_of_a_job_that_is_over_are_forgotten),
         cmocka_unit_test(a_number_that_is_used_again_is_another_job),
         cmocka_unit_test(what_cannot_be_is_counted),
         cmocka_unit_test(a_wrong_rank_is_refused),
