@@ -526,7 +526,7 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
         .net = &daemon->net,
         .addresses = addresses,
         .shift = EXCHANGE_SHIFT,
-        .hooks = {daemon, mu_daemon_pmix_asked, peer_fenced}};
+        .hooks = {daemon, mu_daemon_pmix_asked, peer_fenced, mu_daemon_lease}};
     failed = mu_exchanges_open(&exchanges, &daemon->exchanges);
     if (failed != 0)
         return say(text, "cannot prepare exchanges", failed);

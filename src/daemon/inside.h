@@ -177,7 +177,9 @@ void mu_daemon_ring_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t
 void mu_daemon_ring_ready(struct mu_daemon *daemon);
 void mu_daemon_ring_again(uv_timer_t *timer);
 
-/* Has this node, at this moment, not been declared dead by anybody?  Hook of agree.h. */
+/* Has this node, at this moment, not been declared dead by anybody?  Hook of agree.h and
+ * exchange.h.
+ */
 bool mu_daemon_lease(void *owner);
 
 /* Hooks of jobs.h. */

@@ -59,6 +59,7 @@ static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **n
         {"exchanges_done", exchanges.done},
         {"exchange_questions", exchanges.asked},
         {"exchange_dropped", exchanges.dropped},
+        {"exchange_early_bytes", exchanges.early},
         {"bulk_connections", exchanges.bulk.connections},
         {"bulk_broken", exchanges.bulk.broken},
         {"bulk_bytes_in", exchanges.bulk.bytes_in},

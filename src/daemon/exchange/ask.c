@@ -165,20 +165,35 @@ static void conclude(struct mu_exchanges *exchanges, struct mu_question **place,
     free(question);
 }
 
+/* What exchanges ask each other themselves is told nobody, and what was asked here concerns nobody
+ * else. */
+static bool may_tell(struct mu_exchanges *exchanges, const struct mu_question *question)
+{
+    return question->job == MU_SETTLE_JOB || question->node == exchanges->self ||
+           mu_exchanges_has_lease(exchanges);
+}
+
 /* One that nobody waits for any more is no harm: its job is over here. */
 void mu_answer_came(struct mu_exchanges *exchanges, mu_slot from,
                     const struct mu_exchange_message *message)
 {
     struct mu_question **place = find(exchanges, from, message->number);
     static const uint8_t nothing;
-    if (place != NULL)
+    if (place == NULL)
+        return;
+    if (may_tell(exchanges, *place)) {
         conclude(exchanges, place, message->count > 0 ? message->bytes : &nothing, message->count);
+        return;
+    }
+    if (!mu_piece_copy(&(*place)->piece, message->bytes, message->count))
+        abort(); /* somebody would wait for ever */
+    (*place)->state = MU_QUESTION_ANSWERED;
 }
 
 void mu_questions_dead(struct mu_exchanges *exchanges, mu_slot node)
 {
     for (struct mu_question *each = exchanges->questions; each != NULL; each = each->next)
-        if (each->node == node)
+        if (each->node == node && each->state == MU_QUESTION_ASKED)
             each->state = MU_QUESTION_LOST;
     mu_exchanges_later(exchanges);
 }
@@ -204,7 +219,8 @@ static struct mu_question **find_due(struct mu_exchanges *exchanges, uint64_t la
 {
     for (struct mu_question **place = &exchanges->questions;
          *place != NULL && (*place)->number <= last; place = &(*place)->next)
-        if ((*place)->state != MU_QUESTION_ASKED)
+        if ((*place)->state != MU_QUESTION_ASKED &&
+            ((*place)->state == MU_QUESTION_HERE || may_tell(exchanges, *place)))
             return place;
     return NULL;
 }

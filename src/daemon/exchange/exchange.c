@@ -1,7 +1,6 @@
 #include "daemon/exchange/exchange.h"
 
 #include "daemon/exchange/inside.h"
-#include "host/log.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,9 +8,9 @@
 #include <string.h>
 
 enum {
-    EARLY_BYTES_MAX = 256 * 1024 * 1024, /* of jobs that have not begun here */
-    HEAD_MAX = 64,                       /* of a message with one part, without the ranks */
+    HEAD_MAX = 64, /* of a message with one part, without the ranks */
     RUN_BYTES_MAX = 6,
+    LEASE_MS = 2, /* between two looks whether it is held again */
 };
 
 /* ---- pieces ---- */
@@ -105,7 +104,7 @@ static void drop_early(struct mu_exchanges *exchanges, struct mu_early **place)
     *place = early->next;
     if (*place == NULL)
         exchanges->early_end = place;
-    exchanges->early_bytes -= early->message->count;
+    exchanges->counts.early -= early->message->count;
     mu_bulk_message_drop(early->message);
     free(early);
 }
@@ -191,6 +190,9 @@ static const char *take_exchange(struct mu_exchanges *exchanges, struct mu_excha
     return mu_series_message(exchanges, series, from, message, holder);
 }
 
+/* All of them: who sent one counts on it, and sends nothing more of that exchange until this node
+ * has taken part.  So it is no more than the exchange needs here anyway, once the job has begun.
+ * Where there is no memory for a message, it has not come (bulk_flow.c), and comes again. */
 static void keep_early(struct mu_exchanges *exchanges, mu_slot from, uint32_t job,
                        struct mu_bulk_message *message)
 {
@@ -200,13 +202,7 @@ static void keep_early(struct mu_exchanges *exchanges, mu_slot from, uint32_t jo
     *early = (struct mu_early){NULL, from, job, mu_bulk_message_hold(message)};
     *exchanges->early_end = early;
     exchanges->early_end = &early->next;
-    exchanges->early_bytes += message->count;
-    while (exchanges->early_bytes > EARLY_BYTES_MAX && exchanges->early != early) {
-        if (exchanges->counts.dropped++ == 0)
-            mu_warn("messages of jobs that have not begun here are dropped; this is said once, "
-                    "and counted");
-        drop_early(exchanges, &exchanges->early);
-    }
+    exchanges->counts.early += message->count;
 }
 
 /* NULL, or the rule that it breaks. */
@@ -277,6 +273,30 @@ static void on_fenced(void *owner, mu_slot by)
 
 /* ---- from the loop ---- */
 
+static void on_lease(uv_timer_t *timer)
+{
+    mu_exchanges_later(timer->data);
+}
+
+/* It can run out and be extended without a word of the detector: so it is asked for, as agreements
+ * do. */
+bool mu_exchanges_has_lease(struct mu_exchanges *exchanges)
+{
+    const struct mu_exchanges_hooks *hooks = &exchanges->config.hooks;
+    if (hooks->lease == NULL || hooks->lease(hooks->owner))
+        return true;
+    if (!exchanges->left)
+        uv_timer_start(&exchanges->lease, on_lease, LEASE_MS, 0);
+    return false;
+}
+
+static bool may_tell(struct mu_exchanges *exchanges, const struct mu_series *series)
+{
+    bool is_alone = series->core->members.total == 1; /* whoever else lives */
+    return series->told_turn != exchanges->turn && mu_series_is_ready(series) &&
+           (is_alone || mu_exchanges_has_lease(exchanges));
+}
+
 /* 'done' may begin others: so each time from the first one on, but each series once a turn.  One
  * that is always ready again must not keep the loop from everything else. */
 static struct mu_series *find_ready(struct mu_exchanges *exchanges)
@@ -284,7 +304,7 @@ static struct mu_series *find_ready(struct mu_exchanges *exchanges)
     for (struct mu_exchange_job *job = exchanges->jobs; job != NULL; job = job->next)
         for (struct mu_series *series = job->series; series != NULL; series = series->next) {
             mu_series_call(exchanges, series);
-            if (mu_series_is_ready(series) && series->told_turn != exchanges->turn)
+            if (may_tell(exchanges, series))
                 return series;
         }
     return NULL;
@@ -414,7 +434,9 @@ int mu_exchanges_open(const struct mu_exchanges_config *config, struct mu_exchan
         return ENOMEM;
     }
     uv_idle_init(config->net->loop, &made->later);
-    made->later.data = made;
+    uv_timer_init(config->net->loop, &made->lease);
+    made->later.data = made->lease.data = made;
+    made->handles = 2;
     *exchanges = made;
     return 0;
 }
@@ -428,12 +450,15 @@ void mu_exchanges_leave(struct mu_exchanges *exchanges, bool goodbye)
 {
     exchanges->left = true;
     uv_idle_stop(&exchanges->later);
+    uv_timer_stop(&exchanges->lease);
     mu_bulk_leave(exchanges->bulk, goodbye);
 }
 
-static void on_idle_closed(uv_handle_t *handle)
+static void on_handle_closed(uv_handle_t *handle)
 {
-    free(handle->data);
+    struct mu_exchanges *exchanges = handle->data;
+    if (--exchanges->handles == 0)
+        free(exchanges);
 }
 
 void mu_exchanges_close(struct mu_exchanges *exchanges)
@@ -453,7 +478,8 @@ void mu_exchanges_close(struct mu_exchanges *exchanges)
     free(exchanges->dead);
     free(exchanges->update.effects);
     free(exchanges->made);
-    uv_close((uv_handle_t *)&exchanges->later, on_idle_closed);
+    uv_close((uv_handle_t *)&exchanges->later, on_handle_closed);
+    uv_close((uv_handle_t *)&exchanges->lease, on_handle_closed);
 }
 
 struct mu_exchanges_counts mu_exchanges_counts(const struct mu_exchanges *exchanges)

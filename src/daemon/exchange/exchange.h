@@ -28,6 +28,9 @@ struct mu_exchanges_hooks {
                   size_t count);
     /* That daemon says that this one was declared dead. */
     void (*fenced)(void *owner, mu_slot by);
+    /* Is the lease held, now?  While it is not, others may have declared this node dead and gone on
+     * without it: then no result and no answer of another node is told here.  NULL: it is. */
+    bool (*lease)(void *owner);
 };
 
 struct mu_exchanges_config {
@@ -60,9 +63,10 @@ typedef void mu_exchange_done(void *arg, const struct mu_exchange_result *result
  * operations of the same ranks; the n-th call with the same job, ranks and tag here belongs to the
  * n-th everywhere, and one waits for the one before it.  Runs of ranks may come in any order.
  *
- * 'done' is called exactly once, from the loop, never within this call; but not when the job is
- * over before, or it was abandoned.  It may begin the next one, and it does not end the job.  When
- * the last participant of this node is gone meanwhile, it is called with what is there.
+ * 'done' is called exactly once, from the loop, never within this call, while the lease is held;
+ * but not when the job is over before, or it was abandoned.  It may begin the next one, and it does
+ * not end the job.  When the last participant of this node is gone meanwhile, it is called with
+ * what is there.
  *
  * NULL, or why not, as a sentence; then nothing has begun. */
 const char *mu_exchange_begin(struct mu_exchanges *exchanges, uint32_t job, uint64_t tag,
@@ -80,8 +84,8 @@ void mu_exchange_abandon(struct mu_exchanges *exchanges, const void *arg);
 typedef void mu_exchange_answered(void *arg, const uint8_t *bytes, size_t count);
 
 /* Asks a daemon, which may be this one.  'answered' is called exactly once, from the loop, never
- * within this call; but not when the job is over here before, or it was abandoned.  NULL, or why
- * not. */
+ * within this call, of another daemon's answer while the lease is held; but not when the job is
+ * over here before, or it was abandoned.  NULL, or why not. */
 const char *mu_exchange_ask(struct mu_exchanges *exchanges, uint32_t job, mu_slot node,
                             const uint8_t *bytes, size_t count, mu_exchange_answered *answered,
                             void *arg);
@@ -118,7 +122,8 @@ struct mu_exchanges_counts {
     uint64_t done;     /* exchanges */
     uint64_t asked;    /* questions of this node */
     uint64_t answered; /* answers to them */
-    uint64_t dropped;  /* messages that could not be kept until their job begins, or broke a rule */
+    uint64_t dropped;  /* messages that broke a rule, when their job had begun */
+    uint64_t early;    /* bytes of messages that are kept until their job begins */
     struct mu_bulk_counts bulk;
 };
 struct mu_exchanges_counts mu_exchanges_counts(const struct mu_exchanges *exchanges);

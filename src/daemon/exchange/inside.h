@@ -88,7 +88,7 @@ struct mu_early {
 enum mu_question_state {
     MU_QUESTION_ASKED,    /* its answer is to come */
     MU_QUESTION_HERE,     /* of this node to itself: the hook is to be called */
-    MU_QUESTION_ANSWERED, /* by this node itself */
+    MU_QUESTION_ANSWERED, /* and its answer is to be told */
     MU_QUESTION_LOST,     /* the node is dead */
 };
 
@@ -110,12 +110,13 @@ struct mu_exchanges {
     struct mu_exchange_job *jobs;
     uint32_t past[MU_EXCHANGES_PAST]; /* jobs that are over; 0: none */
     uint32_t past_next;
-    struct mu_early *early, **early_end; /* the oldest first */
-    uint64_t early_bytes;
+    struct mu_early *early, **early_end;            /* the oldest first */
     struct mu_question *questions, **questions_end; /* the oldest first */
     uint64_t numbers;                               /* of questions, given out */
     uint8_t *dead;                                  /* by slot */
     uv_idle_t later;                                /* what is called from the loop only */
+    uv_timer_t lease;                               /* looks whether it is held again */
+    uint32_t handles;                               /* of the loop, that are not closed yet */
     struct mu_allgather_update update;
     struct mu_bulk_message **made; /* messages that carry the result which is being told */
     uint32_t made_count, made_room;
@@ -136,6 +137,9 @@ void mu_exchanges_add_job(struct mu_exchanges *exchanges, struct mu_exchange_job
 
 /* Something is to be called from the loop. */
 void mu_exchanges_later(struct mu_exchanges *exchanges);
+
+/* May results be told now?  If not, the loop looks again soon. */
+bool mu_exchanges_has_lease(struct mu_exchanges *exchanges);
 
 /* A copy of bytes.  False: no memory. */
 bool mu_piece_copy(struct mu_piece *piece, const uint8_t *bytes, size_t count);

@@ -23,6 +23,7 @@ struct host {
     char answer[32];
     struct mu_exchange_ticket ticket;
     bool answers_later;
+    bool no_lease;
 };
 
 static struct host hosts[NODES];
@@ -122,6 +123,8 @@ static void on_asked(void *owner, const struct mu_exchange_ticket *ticket, const
     struct host *host = owner;
     host->asked++;
     host->ticket = *ticket;
+    if (count >= sizeof host->answer)
+        count = 0; /* a long question has a short answer */
     if (!host->answers_later)
         assert_null(mu_exchange_answer(host->exchanges, ticket, bytes, count));
 }
@@ -144,6 +147,12 @@ static void on_fenced(void *owner, mu_slot by)
     struct host *host = owner;
     (void)by;
     host->fenced++;
+}
+
+static bool on_lease(void *owner)
+{
+    const struct host *host = owner;
+    return !host->no_lease;
 }
 
 static void on_member(void *owner, struct mu_conn *conn)
@@ -172,10 +181,11 @@ static int open_hosts(void **state)
     hosts_open(NODES, on_member, owners);
     for (mu_slot slot = 0; slot < NODES; slot++) {
         hosts[slot].slot = slot;
-        const struct mu_exchanges_config config = {.net = &sockets[slot].net,
-                                                   .addresses = addresses,
-                                                   .shift = SHIFT,
-                                                   .hooks = {&hosts[slot], on_asked, on_fenced}};
+        const struct mu_exchanges_config config = {
+            .net = &sockets[slot].net,
+            .addresses = addresses,
+            .shift = SHIFT,
+            .hooks = {&hosts[slot], on_asked, on_fenced, on_lease}};
         assert_int_equal(mu_exchanges_open(&config, &hosts[slot].exchanges), 0);
     }
     return 0;
@@ -701,6 +711,78 @@ static void what_comes_before_its_job_waits_for_it(void **state)
     expect_parts_of_the_living(1);
 }
 
+/* More than could be kept once: first a fence, then questions that are long. */
+static void however_much_comes_before_its_job_waits_for_it(void **state)
+{
+    (void)state;
+    enum { LONG = 55 * 1024 * 1024, QUESTIONS = 5 };
+    uint8_t *bytes = calloc(LONG, 1);
+    assert_non_null(bytes);
+    for (mu_slot slot = 1; slot < NODES; slot++)
+        begin_job(slot);
+    for (mu_slot slot = 1; slot < NODES; slot++)
+        come(slot, FENCE, all_ranks);
+    UNTIL(mu_exchanges_counts(at(0)).bulk.messages_in == 4);
+    for (int i = 0; i < QUESTIONS; i++) {
+        assert_null(mu_exchange_ask(at(1), JOB, 0, bytes, LONG, on_answered, &hosts[1]));
+        UNTIL(mu_exchanges_counts(at(0)).bulk.messages_in == 5 + (uint64_t)i);
+    }
+    free(bytes);
+    assert_true(mu_exchanges_counts(at(0)).early > (uint64_t)QUESTIONS * LONG);
+    begin_job(0);
+    come(0, FENCE, all_ranks);
+    UNTIL(all_done(1) && hosts[1].answered == QUESTIONS);
+    expect_parts_of_the_living(1);
+    assert_int_equal(mu_exchanges_counts(at(0)).early, 0);
+    assert_int_equal(mu_exchanges_counts(at(0)).dropped, 0);
+}
+
+/* ---- the lease ---- */
+
+static void no_result_is_told_without_the_lease(void **state)
+{
+    (void)state;
+    hosts[6].no_lease = true;
+    come_all();
+    for (mu_slot slot = 0; slot < NODES; slot++)
+        UNTIL(slot == 6 || hosts[slot].done == 1); /* the others do not wait for its lease */
+    UNTIL(mu_exchanges_counts(at(6)).done == 1);
+    run(20);
+    assert_int_equal(hosts[6].done, 0);
+    hosts[6].no_lease = false; /* and nobody tells the exchanges so */
+    UNTIL(all_done(1));
+    expect_parts_of_the_living(1);
+}
+
+static void no_answer_is_told_without_the_lease(void **state)
+{
+    (void)state;
+    hosts[6].no_lease = true;
+    assert_null(
+        mu_exchange_ask(at(6), JOB, 7, (const uint8_t *)"there", 5, on_answered, &hosts[6]));
+    UNTIL(mu_exchanges_counts(at(6)).bulk.messages_in == 1);
+    run(20);
+    assert_int_equal(hosts[6].answered, 0);
+    tell_dead(6, 7); /* its answer is here */
+    run(20);
+    assert_int_equal(hosts[6].answered + hosts[6].lost, 0);
+    hosts[6].no_lease = false;
+    UNTIL(hosts[6].answered == 1);
+    assert_int_equal(hosts[6].lost, 0);
+    /* Nor that there will be none; but what concerns this node alone is told. */
+    hosts[6].no_lease = true;
+    tell_dead(6, 8);
+    assert_null(mu_exchange_ask(at(6), JOB, 8, (const uint8_t *)"gone", 4, on_answered, &hosts[6]));
+    assert_null(mu_exchange_ask(at(6), JOB, 6, (const uint8_t *)"here", 4, on_answered, &hosts[6]));
+    UNTIL(hosts[6].answered == 2);
+    run(20);
+    assert_int_equal(hosts[6].lost, 0);
+    come(6, FENCE, (struct mu_rank_run){6 * PROCS, PROCS});
+    UNTIL(hosts[6].done == 1);
+    hosts[6].no_lease = false;
+    UNTIL(hosts[6].lost == 1);
+}
+
 static void nobody_is_called_after_the_job(void **state)
 {
     (void)state;
@@ -838,6 +920,10 @@ int main(void)
         ON_HOSTS(who_waits_for_a_result_says_so),
         ON_HOSTS(one_of_this_node_alone_is_freed_at_once),
         cmocka_unit_test_setup_teardown(what_comes_before_its_job_waits_for_it, open_hosts, finish),
+        cmocka_unit_test_setup_teardown(however_much_comes_before_its_job_waits_for_it, open_hosts,
+                                        finish),
+        ON_HOSTS(no_result_is_told_without_the_lease),
+        ON_HOSTS(no_answer_is_told_without_the_lease),
         ON_HOSTS(nobody_is_called_after_the_job),
         ON_HOSTS(an_abandoned_result_is_told_nobody),
         ON_HOSTS(what_cannot_be_costs_the_connection_and_nothing_else),
