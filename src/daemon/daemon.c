@@ -390,7 +390,8 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
         .hooks = {daemon, job_begin, mu_daemon_pmix_hold, mu_daemon_pmix_env,
                   mu_daemon_pmix_usual_env, mu_daemon_pmix_env_free, process_started,
                   mu_daemon_ended, mu_daemon_job_over, mu_daemon_gather, mu_daemon_pmix_spawned,
-                  mu_daemon_reached, mu_daemon_alive_ns, job_declared, mu_daemon_owes}};
+                  mu_daemon_reached, mu_daemon_alive_ns, job_declared, mu_daemon_owes,
+                  mu_daemon_dead}};
     failed = mu_jobs_open(&jobs, &daemon->jobs);
     if (failed != 0)
         return say(text, "cannot prepare to start processes", failed);

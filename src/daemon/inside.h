@@ -212,10 +212,11 @@ void mu_daemon_gone(struct mu_daemon *daemon, const struct mu_news *news, uint64
 const struct mu_daemon_gone *mu_daemon_gone_of(const struct mu_daemon *daemon, mu_slot node);
 bool mu_daemon_gone_next(void *owner, uint32_t i, struct mu_local_gone *gone);
 
-/* ---- pmi_barrier.c: barriers of PMI-1 on several nodes; hook of jobs.h ---- */
+/* ---- pmi_barrier.c: what PMI-1 needs of other nodes; hooks of jobs.h ---- */
 
 const char *mu_daemon_gather(void *owner, uint32_t job, uint32_t size, const uint8_t *bytes,
                              size_t count);
+void mu_daemon_dead(void *owner, uint32_t job, uint64_t *failed);
 
 /* ---- goodbye.c: who ends without one; hook of jobs.h ---- */
 

@@ -1,4 +1,5 @@
-/* Barriers of PMI-1 that are on several nodes: exchanges of what was put there. */
+/* What PMI-1 needs of other nodes: barriers, which are exchanges of what was put; and who is dead.
+ */
 #include "daemon/inside.h"
 
 #include "daemon/pmi/pmi1.h"
@@ -22,4 +23,17 @@ const char *mu_daemon_gather(void *owner, uint32_t job, uint32_t size, const uin
     const struct mu_rank_run all = {.first = 0, .count = size};
     return mu_exchange_begin(daemon->exchanges, job, TAG_PMI1, &all, 1, bytes, count, on_gathered,
                              mu_jobs_pmi(daemon->jobs, job));
+}
+
+static void add_dead(void *arg, const struct mu_local_event *event)
+{
+    uint64_t *failed = arg;
+    if (event->evidence.verdict != MU_VERDICT_LEFT)
+        failed[event->rank / 64] |= UINT64_C(1) << event->rank % 64;
+}
+
+void mu_daemon_dead(void *owner, uint32_t job, uint64_t *failed)
+{
+    struct mu_daemon *daemon = owner;
+    mu_notify_gone(daemon->notify, job, add_dead, failed);
 }

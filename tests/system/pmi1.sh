@@ -50,6 +50,26 @@ for nodes in 1 2 4; do
     says 'process 1 on node' 'exited with code 0 but never called MPI_Finalize: its peers would wait for it for ever'
     met 0 2 3
 done
+# Who is dead can be asked for, on every node, in the form of MPICH's own launcher.
+cat >dead <<'END'
+say() { echo "$1" >&"$PMI_FD" && read -r -t 60 -u "$PMI_FD" answer; }
+say "cmd=init pmi_version=1 pmi_subversion=1" || exit 10
+say "cmd=get_my_kvsname" || exit 11
+name=${answer##*=}
+say "cmd=get kvsname=$name key=PMI_dead_processes" || exit 12
+[ "$PMI_RANK" != 0 ] || [ "$answer" = "cmd=get_result rc=0 msg=success value=" ] || echo "before: $answer"
+say "cmd=barrier_in" || exit 13
+case $PMI_RANK in
+1 | 3 | 4) kill -9 $$ ;;
+5) say cmd=finalize && exit 0 ;; # it leaves
+esac
+until say "cmd=get kvsname=$name key=PMI_dead_processes" && [ "${answer##*=}" = 1,3-4 ]; do sleep 0.02; done
+echo "$PMI_RANK: ${answer##*=}"
+say "cmd=finalize"
+END
+run --timeout 30 --nodes 3 -n 7 --on-failure continue bash dead </dev/null
+expect 137 "who is dead"
+[ "$(sort out | tr '\n' ' ')" = "0: 1,3-4 2: 1,3-4 6: 1,3-4 " ] || complain "who is dead is not known everywhere"
 # A whole node, when all others have come or are about to.
 rm -f in-*
 run --nodes 3 -n 6 --map-by node --on-failure continue bash meet 4 'until [ -e in-0 -a -e in-1 -a -e in-2 -a -e in-3 -a -e in-5 ]; do sleep 0.02; done; kill -9 $PPID' </dev/null

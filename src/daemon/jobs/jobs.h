@@ -54,6 +54,8 @@ struct mu_jobs_hooks {
     /* A process of this node has ended with exit code 0, and 'ended' is still to come: what it
      * should have called before, because others may wait for it.  May be NULL. */
     enum mu_goodbye (*owes)(void *owner, uint32_t job, uint32_t rank);
+    /* Sets the bit of each rank of the job that is known to have failed, 64 to a word. */
+    void (*dead)(void *owner, uint32_t job, uint64_t *failed);
 };
 
 struct mu_jobs_config {

@@ -21,11 +21,18 @@ static void on_aborted(void *owner, uint32_t job, uint32_t rank, uint8_t code)
     mu_jobs_abort(owner, job, rank, code);
 }
 
+static void on_dead(void *owner, uint32_t job, uint64_t *failed)
+{
+    const struct mu_jobs *jobs = owner;
+    const struct mu_jobs_hooks *hooks = &jobs->config.hooks;
+    hooks->dead(hooks->owner, job, failed);
+}
+
 bool mu_job_pmi_open(struct mu_job *job)
 {
     struct mu_jobs *jobs = job->jobs;
     const struct mu_hello *self = &jobs->config.net->self;
-    const struct mu_pmi1_hooks hooks = {jobs, on_gather, on_dying, on_aborted};
+    const struct mu_pmi1_hooks hooks = {jobs, on_gather, on_dying, on_aborted, on_dead};
     if (!job->orders->spec.pmi || job->count == 0)
         return true;
     if (jobs->pmi1 == NULL && mu_pmi1_open(jobs->config.net->loop, &hooks, &jobs->pmi1) != 0)

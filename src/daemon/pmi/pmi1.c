@@ -164,13 +164,38 @@ static void refuse(struct process *process, const char *why)
 
 /* ---- what it says ---- */
 
+static bool get_dead(const struct mu_pmi1_job *job, char text[MU_PMI1_VALUE_MAX])
+{
+    const struct mu_pmi1_hooks *hooks = &job->pmi1->hooks;
+    uint64_t *failed = calloc((job->size + (size_t)63) / 64, sizeof *failed);
+    if (failed == NULL)
+        return false;
+    hooks->dead(hooks->owner, job->number, failed);
+    bool fits = mu_pmi1_dead(failed, job->size, text);
+    free(failed);
+    return fits;
+}
+
+/* What nobody has put, and is there.  'text' holds the value. */
+static bool get_own(const struct mu_pmi1_job *job, struct mu_pmi1_text key,
+                    char text[MU_PMI1_VALUE_MAX])
+{
+    if (mu_pmi1_is(key, "PMI_dead_processes"))
+        return get_dead(job, text);
+    if (!mu_pmi1_is(key, "PMI_process_mapping") || !job->has_mapping)
+        return false;
+    memcpy(text, job->mapping, sizeof job->mapping);
+    return true;
+}
+
 static void on_get(struct process *process, const struct mu_pmi1_line *line)
 {
     const struct mu_pmi1_job *job = process->job;
+    char text[MU_PMI1_VALUE_MAX];
     struct mu_pmi1_text value;
     bool found = mu_pmi1_is(line->kvsname, job->name);
-    if (found && mu_pmi1_is(line->key, "PMI_process_mapping") && job->has_mapping)
-        value = (struct mu_pmi1_text){job->mapping, strlen(job->mapping)};
+    if (found && get_own(job, line->key, text))
+        value = (struct mu_pmi1_text){text, strlen(text)};
     else
         found = found && mu_pmi1_get(job->space, line->key, &value);
     if (found)

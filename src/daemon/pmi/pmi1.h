@@ -26,6 +26,8 @@ struct mu_pmi1_hooks {
     void (*dying)(void *owner, uint32_t job, uint32_t rank);
     /* A process asks to be ended as if it had exited with this code, and waits for it. */
     void (*aborted)(void *owner, uint32_t job, uint32_t rank, uint8_t code);
+    /* Sets the bit of each rank of the job that is known to have failed, 64 to a word. */
+    void (*dead)(void *owner, uint32_t job, uint64_t *failed);
 };
 
 /* Returns 0, or an errno with *pmi1 untouched. */

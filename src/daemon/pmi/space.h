@@ -35,4 +35,13 @@ const char *mu_pmi1_merge(struct mu_pmi1_space *space, const uint8_t *bytes, siz
  * be, or there is no memory. */
 bool mu_pmi1_mapping(const struct mu_launch_job *spec, char text[MU_PMI1_VALUE_MAX]);
 
+/* The value of PMI_dead_processes: which of the job's ranks have failed, a bit each.  "": none.
+ * False: it is longer than a value may be. */
+bool mu_pmi1_dead(const uint64_t *failed, uint32_t size, char text[MU_PMI1_VALUE_MAX]);
+
+static inline bool mu_pmi1_has_failed(const uint64_t *failed, uint32_t rank)
+{
+    return (failed[rank / 64] >> rank % 64 & 1) != 0;
+}
+
 #endif

@@ -113,7 +113,7 @@ void mu_roll_prove(struct mu_roll *roll, uint32_t index, const struct mu_evidenc
     assert(i < roll->count && roll->gone[i].proof != 0);
     struct mu_proof *proof = &roll->proofs[roll->gone[i].proof - 1];
     struct mu_evidence known;
-    read_proof(proof, &known);
+    mu_proof_read(proof, &known);
     if (mu_evidence_is_proof(&known))
         return;
     free(proof->longer);

@@ -223,6 +223,7 @@ static struct {
     char gathered[256];
     size_t gathered_count;
     const char *why_not; /* said to the next one */
+    uint64_t failed;     /* ranks, a bit each */
 } world;
 
 static const char *on_gather(void *owner, uint32_t job, uint32_t size, const uint8_t *bytes,
@@ -256,6 +257,13 @@ static void on_aborted(void *owner, uint32_t job, uint32_t rank, uint8_t code)
     world.aborted = rank * 1000 + code;
 }
 
+static void on_dead(void *owner, uint32_t job, uint64_t *failed)
+{
+    assert_ptr_equal(owner, &world);
+    assert_int_equal(job, 7);
+    *failed |= world.failed;
+}
+
 /* Ranks 0 and 1 are here and run the first program, rank 3 here the second one; rank 2 is
  * elsewhere, unless all are here. */
 static void begin(bool alone)
@@ -264,7 +272,7 @@ static void begin(bool alone)
     static const struct mu_launch_run here[] = {{1, 0, 3}};
     static const struct mu_launch_program programs[] = {{.first = 0, .count = 2},
                                                         {.first = 2, .count = 2}};
-    const struct mu_pmi1_hooks hooks = {&world, on_gather, on_dying, on_aborted};
+    const struct mu_pmi1_hooks hooks = {&world, on_gather, on_dying, on_aborted, on_dead};
     struct mu_launch_job spec = {.size = alone ? 3 : 4,
                                  .run_count = alone ? 1 : 3,
                                  .runs = alone ? here : spread,
@@ -483,6 +491,46 @@ static void who_does_not_read_is_not_heard(void **state)
     end();
 }
 
+static void expect_dead(const uint64_t *failed, uint32_t size, const char *text)
+{
+    char made[MU_PMI1_VALUE_MAX];
+    assert_int_equal(mu_pmi1_dead(failed, size, made), text != NULL);
+    if (text != NULL)
+        assert_string_equal(made, text);
+}
+
+static void the_dead_are_said_as_ranges(void **state)
+{
+    (void)state;
+    uint64_t none[16] = {0}, some[16] = {0}, every[16], other[16];
+    for (int i = 0; i < 16; i++) {
+        every[i] = UINT64_MAX;
+        other[i] = UINT64_C(0x5555555555555555);
+    }
+    some[0] = 0x3a | UINT64_C(3) << 62; /* 1, 3 to 5, 62 and on to 64 */
+    some[1] = 1;
+    expect_dead(none, 512, "");
+    expect_dead(some, 512, "1,3-5,62-64");
+    expect_dead(some, 64, "1,3-5,62-63");
+    expect_dead(some, 5, "1,3-4");
+    expect_dead(every, 512, "0-511");
+    expect_dead(every, 1, "0");
+    expect_dead(other, 1024, NULL); /* every second one is too long for a value */
+}
+
+static void who_is_dead_can_be_asked_for(void **state)
+{
+    (void)state;
+    const char *get = "cmd=get kvsname=" NAME " key=PMI_dead_processes\n";
+    begin(false);
+    ask(0, get, "cmd=get_result rc=0 msg=success value=\n");
+    world.failed = 0xd;
+    ask(0, get, "cmd=get_result rc=0 msg=success value=0,2-3\n");
+    ask(0, "cmd=get kvsname=other key=PMI_dead_processes\n",
+        "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
+    end();
+}
+
 static void who_has_said_init_and_not_finalize_is_inside(void **state)
 {
     (void)state;
@@ -531,6 +579,8 @@ int main(void)
         cmocka_unit_test(who_breaks_a_rule_is_not_heard),
         cmocka_unit_test(who_does_not_read_is_not_heard),
         cmocka_unit_test(who_has_said_init_and_not_finalize_is_inside),
+        cmocka_unit_test(the_dead_are_said_as_ranges),
+        cmocka_unit_test(who_is_dead_can_be_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

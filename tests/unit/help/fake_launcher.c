@@ -365,6 +365,11 @@ static void warm_up(void)
     assert_int_equal(uv_loop_close(&fake.loop), 0);
 }
 
+static void on_dead(void *owner, uint32_t job, uint64_t *failed)
+{
+    (void)owner, (void)job, (void)failed;
+}
+
 static enum mu_goodbye on_owes(void *owner, uint32_t job, uint32_t rank)
 {
     struct fake_host *host = owner;
@@ -403,7 +408,8 @@ int fake_begin(void **state)
                   .over = on_over,
                   .gather = on_gather,
                   .spawned = on_spawned,
-                  .owes = on_owes},
+                  .owes = on_owes,
+                  .dead = on_dead},
     };
     assert_int_equal(mu_jobs_open(&config, &fake.jobs), 0);
     return 0;
