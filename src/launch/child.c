@@ -127,8 +127,8 @@ static int spawn(struct child *child, const char *const *argv, const struct chil
         error = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     if (error == 0)
         error = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-    short apart = kind->in_our_session ? POSIX_SPAWN_SETPGROUP : POSIX_SPAWN_SETSID;
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | apart);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     if (error == 0)

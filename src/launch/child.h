@@ -46,14 +46,11 @@ struct child_kind {
     /* It is the witness of a daemon, which may outlive it, is of its process group, and alone has
      * its standard output. */
     bool has_witness;
-    /* A process group of its own, in our session.  Else a session of its own, to which the kernel
-     * may give a share of the processors' time (sched(7), autogroup). */
-    bool in_our_session;
 };
 
-/* Starts it, with our environment, default signals, and no descriptors but 0, 1 and 2; Ctrl-C at
- * the terminal is for us.  argv[0] without a slash is looked for in PATH.  Returns 0, or an errno
- * with nothing started and nothing to close. */
+/* Starts it, with our environment, default signals, no descriptors but 0, 1 and 2, and a session of
+ * its own: Ctrl-C at the terminal is for us.  argv[0] without a slash is looked for in PATH.
+ * Returns 0, or an errno with nothing started and nothing to close. */
 int child_start(struct child *child, uv_loop_t *loop, const char *const *argv,
                 const struct child_kind *kind, const struct child_hooks *hooks, void *owner);
 

@@ -290,8 +290,7 @@ static int start_daemon(struct machine *machine, struct node *node)
     }
     argv[count] = NULL;
     const struct child_kind kind = {.is_mute = machine->config.is_mute,
-                                    .has_witness = machine->config.hosts == NULL,
-                                    .in_our_session = machine->config.one_session};
+                                    .has_witness = machine->config.hosts == NULL};
     int error = child_start(&node->child, machine->config.loop, argv, &kind, &child_hooks, node);
     if (error != 0)
         return error;

@@ -60,12 +60,7 @@ struct machine_config {
     bool pmix;              /* daemons serve PMIx, to programs that look for it */
     bool verbose;           /* daemons say on standard error what they do */
     bool is_mute;           /* they say nothing there, not even what somebody should know */
-    /* Daemons on this host are in our session, for a first job whose nodes have no parts of the
-     * host.  With a session, and so an autogroup (sched(7)), for each node, processes that run on
-     * any processor were seen to get no time for many seconds: some of 64 of MPI that poll, on 16
-     * nodes and 2 processors, with Linux 6.18. */
-    bool one_session;
-    uint64_t period_ns; /* of heartbeats, and their timeout; 0: MACHINE_PERIOD_NS */
+    uint64_t period_ns;     /* of heartbeats, and their timeout; 0: MACHINE_PERIOD_NS */
     uint64_t timeout_ns;
     struct machine_hooks hooks;
 };

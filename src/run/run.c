@@ -195,17 +195,6 @@ static bool prepare_output(struct run *run)
     return run->output != NULL;
 }
 
-/* Nodes with parts of this host have sessions of their own (machine.h). */
-static bool has_parts(const struct run_options *options)
-{
-    struct mu_launch_run *runs;
-    uint32_t run_count =
-        run_place_runs(&options->place, options->ranks, options->nodes, &options->hosts, &runs);
-    uint8_t binding = job_choose_binding(options->place.binding, runs, run_count, options->nodes);
-    free(runs);
-    return binding == MU_LAUNCH_PART;
-}
-
 static bool prepare_machine(struct run *run)
 {
     char text[MACHINE_TEXT_MAX];
@@ -223,7 +212,6 @@ static bool prepare_machine(struct run *run)
         .record_dir = run->record_dir != NULL ? run->record_dir : run->options.record_dir,
         .pmix = !run->options.no_pmix,
         .verbose = run->options.verbose,
-        .one_session = hosts == NULL && run->options.nodes > 1 && !has_parts(&run->options),
         .period_ns = run->options.period_ns,
         .timeout_ns = run->options.timeout_ns,
         .hooks = {.owner = run,

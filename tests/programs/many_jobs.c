@@ -107,19 +107,6 @@ static bool run_jobs(struct state *state, uint32_t jobs, uint32_t processes, dou
     return good;
 }
 
-/* As with muster run. */
-static bool has_parts(const char *nodes, const char *processes)
-{
-    uint32_t count = (uint32_t)atoi(nodes);
-    struct mu_launch_run *runs = calloc(count + (size_t)1, sizeof *runs);
-    if (runs == NULL)
-        abort();
-    uint32_t run_count = map_blocks((uint32_t)atoi(processes), count, runs);
-    uint8_t binding = job_choose_binding(MU_LAUNCH_PART, runs, run_count, count);
-    free(runs);
-    return binding == MU_LAUNCH_PART;
-}
-
 int main(int argc, char **argv)
 {
     char text[MACHINE_TEXT_MAX];
@@ -138,7 +125,6 @@ int main(int argc, char **argv)
                                           .nodes = (uint32_t)atoi(argv[2]),
                                           .musterd = argv[1],
                                           .pmix = true,
-                                          .one_session = !has_parts(argv[2], argv[3]),
                                           .hooks = {.owner = &state, .failed = on_failed}};
     state.machine = machine_open(&config, text);
     if (state.machine == NULL) {
