@@ -18,7 +18,6 @@ enum {
     PROCESSES_MAX = 4096,
     GRACE_MS = 500, /* between SIGTERM and SIGKILL, when the machine ends */
     EXIT_FENCED = 3,
-    SEEN_EXTRA = 16384, /* deaths of one job in no order: a range for each */
     ACK_DELAY_MS = 150, /* rings are long; half of one owed is acknowledged at once */
     REDUNDANT_WAIT_MS = 1,
     REDUNDANT_WAIT_MS_ONE_HOST = 3, /* for each node */
@@ -401,11 +400,13 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
 
     struct mu_config core;
     mu_config_default(&core, orders->size, orders->slot);
-    core.limits.seen = orders->size + SEEN_EXTRA;
+    if (config->notices != 0)
+        core.limits.notices = config->notices;
+    if (config->retain_s != 0)
+        core.retain_ns = config->retain_s * UINT64_C(1000000000);
     core.ack_delay_ns = ACK_DELAY_MS * UINT64_C(1000000);
     daemon->redundant_ms = redundant_wait_ms(orders);
     core.redundant_wait_ns = daemon->redundant_ms * UINT64_C(1000000);
-    daemon->retain_ns = core.retain_ns;
     assert(mu_config_error(&core) == NULL);
     const struct mu_drive_hooks drive = {.owner = daemon,
                                          .send = on_send,
@@ -476,23 +477,21 @@ struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *te
     daemon->started_ns = mu_now_ns();
     daemon->undecided = MU_SLOT_NONE;
     daemon->answers = config->answers;
-    daemon->past_end = &daemon->past;
     daemon->waiting_end = &daemon->waiting;
     snprintf(daemon->name, sizeof daemon->name, "%s", config->orders->name);
     if (open_parts(daemon, config, text) != NULL)
         return NULL;
     daemon->input = config->lifeline;
     mu_daemon_witness_open(daemon, config->witness);
-    uv_timer_init(&daemon->loop, &daemon->left_timer);
-    uv_timer_init(&daemon->loop, &daemon->past_timer);
+    uv_timer_init(&daemon->loop, &daemon->ended_timer);
     uv_timer_init(&daemon->loop, &daemon->waiting_timer);
     uv_timer_init(&daemon->loop, &daemon->ring_timer);
     uv_timer_init(&daemon->loop, &daemon->bye_timer);
     daemon->bye_timer.data = daemon;
     uv_timer_init(&daemon->loop, &daemon->abort_timer);
     mu_daemon_chaos_open(daemon);
-    daemon->left_timer.data = daemon->past_timer.data = daemon->waiting_timer.data =
-        daemon->ring_timer.data = daemon->abort_timer.data = daemon;
+    daemon->ended_timer.data = daemon->waiting_timer.data = daemon->ring_timer.data =
+        daemon->abort_timer.data = daemon;
     return daemon;
 }
 
@@ -569,11 +568,10 @@ static void on_all_over(void *owner)
     if (failed != 0)
         mu_warn("the recording is not complete: %s", strerror(failed));
     mu_daemon_witness_close(daemon);
-    mu_daemon_forget_past(daemon);
+    mu_daemon_forget_ended(daemon, 0);
     mu_daemon_forget_waiting(daemon);
     close_handle(&daemon->lifeline);
-    close_handle(&daemon->left_timer);
-    close_handle(&daemon->past_timer);
+    close_handle(&daemon->ended_timer);
     close_handle(&daemon->waiting_timer);
     close_handle(&daemon->ring_timer);
     close_handle(&daemon->bye_timer);

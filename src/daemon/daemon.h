@@ -12,6 +12,8 @@ struct mu_daemon_config {
     const char *record;               /* a file to be made, or NULL */
     uint8_t shift;                    /* trees of agreements have a fan-out of 2^shift */
     uint32_t journal;                 /* events that are kept for clients; a power of two */
+    uint16_t notices;                 /* places for notices besides deaths of nodes; 0: as usual */
+    uint32_t retain_s;                /* how long they are kept; 0: as usual */
     bool pmix;                        /* programs find a PMIx server, where there is libpmix */
     struct mu_orders_input *lifeline; /* when it ends, the daemon ends; of the caller */
     int answers;                      /* where "ready" goes */

@@ -189,12 +189,9 @@ bool mu_drive_post(struct mu_drive *drive, const uint8_t *payload, uint16_t leng
     return !drive->no_room;
 }
 
-void mu_drive_forget(struct mu_drive *drive, uint8_t kind, uint64_t stream)
+uint32_t mu_drive_eighths(const struct mu_drive *drive)
 {
-    struct mu_event event = {.type = MU_EVENT_FORGET};
-    event.forget.kind = kind;
-    event.forget.stream = stream;
-    step(drive, &event);
+    return mu_spread_own_eighths(&drive->node->spread);
 }
 
 uint64_t mu_drive_has(struct mu_drive *drive, mu_slot peer)

@@ -41,7 +41,9 @@ void mu_drive_frame(struct mu_drive *drive, mu_slot peer, const struct mu_frame 
  * said so, and nobody will hear of it unless it is tried again. */
 bool mu_drive_verdict(struct mu_drive *drive, const struct mu_notice *notice);
 bool mu_drive_post(struct mu_drive *drive, const uint8_t *payload, uint16_t length);
-void mu_drive_forget(struct mu_drive *drive, uint8_t kind, uint64_t stream);
+
+/* How much of the room for what is seen here is in use: 0 to 8 eighths. */
+uint32_t mu_drive_eighths(const struct mu_drive *drive);
 
 /* For handshakes: mu_node_link_has(). */
 uint64_t mu_drive_has(struct mu_drive *drive, mu_slot peer);

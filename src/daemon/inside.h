@@ -1,4 +1,4 @@
-/* What the files of the daemon proper share: daemon.c, news.c, status.c. */
+/* What the files of the daemon proper share: daemon.c, news.c, ended.c, status.c. */
 #ifndef MU_DAEMON_INSIDE_H
 #define MU_DAEMON_INSIDE_H
 
@@ -17,18 +17,14 @@
 
 enum { MU_FAULT_KINDS = MU_FAULT_AGREE_VALUE + 1 };
 
-/* A job that is over: what is known of its deaths can be forgotten when no copy can come any more.
- */
-struct mu_daemon_past {
-    uint32_t job;
-    uint64_t due_ns;
-    struct mu_daemon_past *next;
-};
+/* Ends of processes that wait for each other: ended.c. */
+struct mu_daemon_ended;
 
 /* What was seen here, and the core had no room for. */
 struct mu_daemon_news {
     struct mu_daemon_news *next;
     bool is_post;           /* else a verdict */
+    bool urgent;            /* it is tried before all that waits, and waits before it */
     uint32_t job;           /* that it is about; 0: none */
     struct mu_notice_id id; /* of a verdict; and root */
     mu_slot root;
@@ -66,7 +62,6 @@ struct mu_daemon {
     int answers;
     uint64_t clock; /* which clock ours is: see wire/base/evidence.h */
     uint64_t started_ns;
-    uint64_t retain_ns;
     uint64_t redundant_ms; /* so long redundant edges wait, and links that mend the graph */
     uint32_t dead;         /* nodes known to be */
     bool ready_said;
@@ -74,15 +69,11 @@ struct mu_daemon {
     bool fenced;
     int exit_code;
 
-    /* Goodbyes wait for each other for a moment: a job mostly ends everywhere at once. */
-    struct mu_news left; /* rows 0: none wait */
-    uv_timer_t left_timer;
+    struct mu_daemon_ended *ended;
+    uv_timer_t ended_timer;
 
     struct mu_daemon_news *waiting, **waiting_end; /* in the order in which it was seen */
     uv_timer_t waiting_timer;
-
-    struct mu_daemon_past *past, **past_end; /* the oldest first */
-    uv_timer_t past_timer;
 
     /* The ring: ring.c. */
     struct mu_heartbeat *heartbeat; /* from the beginning on; runs from the start on */
@@ -150,17 +141,27 @@ void mu_daemon_post_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t
 /* What the core delivers. */
 void mu_daemon_deliver(void *owner, const struct mu_notice *notice);
 
-/* An operator's word. */
+/* An operator's word, or that of a process.  Without room it is kept, and said as soon as there is
+ * some; so the answer is always NULL. */
 const char *mu_daemon_kill(void *owner, uint32_t job, int signal);
 
 /* Timers. */
-void mu_daemon_on_left(uv_timer_t *timer);
-void mu_daemon_on_past(uv_timer_t *timer);
 void mu_daemon_on_waiting(uv_timer_t *timer);
 
 /* At the end. */
-void mu_daemon_forget_past(struct mu_daemon *daemon);
 void mu_daemon_forget_waiting(struct mu_daemon *daemon);
+
+/* ---- ended.c: ends of processes become news ---- */
+
+/* Goodbyes wait for each other for a moment, and failures where there are many: then those of one
+ * kind go together, as ranges of ranks.  None is lost. */
+void mu_daemon_add_ended(struct mu_daemon *daemon, uint32_t job, uint32_t rank,
+                         const struct mu_evidence *evidence);
+
+/* What waits of a job is news to nobody any more; 0: of all. */
+void mu_daemon_forget_ended(struct mu_daemon *daemon, uint32_t job);
+
+void mu_daemon_on_ended(uv_timer_t *timer);
 
 /* ---- ring.c: the heartbeat thread ---- */
 

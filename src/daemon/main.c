@@ -23,7 +23,8 @@
 enum { EXIT_USAGE = 2, JOURNAL_EVENTS = 4096, JOURNAL_MAX = MU_BOARD_CAPACITY_MAX };
 
 static const char help[] =
-    "usage: musterd [--record FILE] [--journal N] [--fanout N] [--no-pmix] [--verbose] < ORDERS\n"
+    "usage: musterd [--record FILE] [--journal N] [--fanout N] [--notices N]\n"
+    "               [--retain SECONDS] [--no-pmix] [--verbose] < ORDERS\n"
     "\n"
     "One node of a machine: starts and watches processes, and tells everybody who has died.\n"
     "'muster run' starts it, and tells it on standard input who it is (src/daemon/orders.h).\n"
@@ -32,6 +33,11 @@ static const char help[] =
     "  --record FILE  write what enters the protocols to a new FILE, for 'muster sim replay'\n"
     "  --journal N    keep the last N events for local programs; a power of two (4096)\n"
     "  --fanout N     of the trees of agreements; a power of two, the same at all nodes (2)\n"
+    "  --notices N    places for what is on its way to all nodes, besides deaths of nodes, from 2\n"
+    "                 to 32000 (8192)\n"
+    "  --retain SECONDS  keep each of these so long for nodes that become neighbours, up to an "
+    "hour;\n"
+    "                 longer than it takes to detect a death (60)\n"
     "  --no-pmix      do not serve PMIx, which programs of Open MPI need\n"
     "  --verbose      say what happens, on standard error\n"
     "  --version      print the version\n"
@@ -41,9 +47,23 @@ struct flags {
     const char *record;
     uint8_t shift;
     uint32_t journal;
+    uint32_t notices, retain_s; /* 0: as usual */
     bool no_pmix;
     bool verbose;
 };
+
+static uint32_t parse_number(const char *name, const char *text, unsigned long low,
+                             unsigned long high)
+{
+    char *rest;
+    unsigned long number = strtoul(text, &rest, 10);
+    if (*rest != '\0' || number < low || number > high) {
+        fprintf(stderr, "musterd: --%s '%s' is not a number from %lu to %lu\n", name, text, low,
+                high);
+        exit(EXIT_USAGE);
+    }
+    return (uint32_t)number;
+}
 
 static void parse(int argc, char **argv, struct flags *flags)
 {
@@ -51,7 +71,8 @@ static void parse(int argc, char **argv, struct flags *flags)
         {"record", required_argument, NULL, 'r'}, {"journal", required_argument, NULL, 'j'},
         {"fanout", required_argument, NULL, 'f'}, {"no-pmix", no_argument, NULL, 'p'},
         {"verbose", no_argument, NULL, 'v'},      {"version", no_argument, NULL, 'V'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+        {"help", no_argument, NULL, 'h'},         {"notices", required_argument, NULL, 'n'},
+        {"retain", required_argument, NULL, 't'}, {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         switch (option) {
@@ -82,6 +103,12 @@ static void parse(int argc, char **argv, struct flags *flags)
                 flags->shift++;
             break;
         }
+        case 'n':
+            flags->notices = parse_number("notices", optarg, 2, 32000);
+            break;
+        case 't':
+            flags->retain_s = parse_number("retain", optarg, 1, 3600);
+            break;
         case 'p':
             flags->no_pmix = true;
             break;
@@ -215,6 +242,8 @@ int main(int argc, char **argv)
     struct mu_daemon_config config = {.orders = &orders,
                                       .record = flags.record,
                                       .journal = flags.journal,
+                                      .notices = (uint16_t)flags.notices,
+                                      .retain_s = flags.retain_s,
                                       .shift = flags.shift,
                                       .pmix = !flags.no_pmix,
                                       .lifeline = &input,

@@ -5,11 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LEFT_WAIT_MS = 50,
-    PAST_EXTRA_MS = 5000, /* longer than the slowest copy of a notice that is still held */
-    WAITING_MS = 100,     /* between two looks whether the core has room again */
-};
+enum { WAITING_MS = 10 }; /* between two looks whether the core has room again */
 
 _Static_assert((int)MU_EVIDENCE_BYTES_MAX <= (int)MU_NEWS_BYTES_MAX, "struct mu_daemon_news");
 
@@ -28,20 +24,25 @@ static bool give(struct mu_daemon *daemon, const struct mu_daemon_news *news)
     return mu_drive_verdict(daemon->drive, &notice);
 }
 
-/* The death of a node, for which there is always room, waits behind nothing. */
-static void give_or_keep(struct mu_daemon *daemon, struct mu_daemon_news *news)
+static void keep(struct mu_daemon *daemon, const struct mu_daemon_news *news)
 {
-    bool is_first = daemon->waiting == NULL || news->job == 0;
-    news->since_ns = mu_now_ns();
-    if (is_first && give(daemon, news))
-        return;
     struct mu_daemon_news *kept = malloc(sizeof *kept);
     if (kept == NULL)
         abort(); /* a death would stay unknown */
+    struct mu_daemon_news **place = news->urgent ? &daemon->waiting : daemon->waiting_end;
     *kept = *news;
-    kept->next = NULL;
-    *daemon->waiting_end = kept;
-    daemon->waiting_end = &kept->next;
+    kept->next = *place;
+    *place = kept;
+    if (kept->next == NULL)
+        daemon->waiting_end = &kept->next;
+}
+
+static void give_or_keep(struct mu_daemon *daemon, struct mu_daemon_news *news)
+{
+    news->since_ns = mu_now_ns();
+    if ((daemon->waiting == NULL || news->urgent) && give(daemon, news))
+        return;
+    keep(daemon, news);
     if (!uv_is_active((uv_handle_t *)&daemon->waiting_timer))
         uv_timer_start(&daemon->waiting_timer, mu_daemon_on_waiting, WAITING_MS, WAITING_MS);
 }
@@ -81,10 +82,10 @@ void mu_daemon_forget_waiting(struct mu_daemon *daemon)
 
 /* ---- out: what happened here ---- */
 
-static void report(struct mu_daemon *daemon, uint32_t job, struct mu_notice_id id, mu_slot root,
+static void report(struct mu_daemon *daemon, struct mu_notice_id id, mu_slot root,
                    const struct mu_evidence *evidence)
 {
-    struct mu_daemon_news news = {.job = job, .id = id, .root = root};
+    struct mu_daemon_news news = {.urgent = true, .id = id, .root = root};
     struct mu_writer writer;
     mu_writer_init(&writer, news.bytes, sizeof news.bytes);
     mu_write_evidence(&writer, evidence);
@@ -100,7 +101,7 @@ static void report_node(struct mu_daemon *daemon, uint32_t incarnation, mu_slot 
     struct mu_notice_id id = mu_evidence_is_proof(evidence)
                                  ? mu_notice_proof(evidence->node, incarnation)
                                  : mu_notice_node(evidence->node, incarnation);
-    report(daemon, 0, id, root, evidence);
+    report(daemon, id, root, evidence);
 }
 
 void mu_daemon_node_told(struct mu_daemon *daemon, const struct mu_dead_entry *death, mu_slot by)
@@ -150,47 +151,9 @@ void mu_daemon_post_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarn
                          const struct mu_exit_kind *how)
 {
     struct mu_news gone = {.type = MU_NEWS_GONE, .gone = {node, incarnation, *how}};
-    struct mu_daemon_news news = {.is_post = true};
+    struct mu_daemon_news news = {.is_post = true, .urgent = true};
     news.length = (uint16_t)mu_news_encode(&gone, news.bytes);
     give_or_keep(daemon, &news);
-}
-
-static void flush_left(struct mu_daemon *daemon)
-{
-    if (daemon->left.left.rows == 0)
-        return;
-    struct mu_daemon_news news = {.is_post = true, .job = daemon->left.job};
-    news.length = (uint16_t)mu_news_encode(&daemon->left, news.bytes);
-    memset(&daemon->left, 0, sizeof daemon->left);
-    uv_timer_stop(&daemon->left_timer);
-    give_or_keep(daemon, &news);
-}
-
-void mu_daemon_on_left(uv_timer_t *timer)
-{
-    flush_left(timer->data);
-}
-
-static void add_left(struct mu_daemon *daemon, uint32_t job, uint32_t rank,
-                     const struct mu_evidence *evidence)
-{
-    struct mu_news *news = &daemon->left;
-    if (news->left.rows > 0 && (news->job != job || news->left.rows == MU_NEWS_ROWS_MAX))
-        flush_left(daemon);
-    if (news->left.rows == 0) {
-        *news = (struct mu_news){.type = MU_NEWS_LEFT, .job = job};
-        news->left.node = daemon->net.self.from;
-        news->left.seen_ns = evidence->seen_ns;
-        news->left.clock = daemon->clock;
-        uv_timer_start(&daemon->left_timer, mu_daemon_on_left, LEFT_WAIT_MS, 0);
-    }
-    for (uint32_t i = 0; i < news->left.rows; i++)
-        if (news->left.row[i].first + news->left.row[i].count == rank) {
-            news->left.row[i].count++;
-            return;
-        }
-    news->left.row[news->left.rows].first = rank;
-    news->left.row[news->left.rows++].count = 1;
 }
 
 void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_evidence *evidence,
@@ -205,79 +168,63 @@ void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_e
     mu_daemon_pmix_ended(daemon, job, rank);
     if (stopping)
         return; /* the launcher ends the job: it is news to nobody */
-    if (evidence->verdict == MU_VERDICT_LEFT)
-        add_left(daemon, job, rank, evidence);
-    else
-        report(daemon, job, mu_notice_process(job, 1, rank), daemon->net.self.from, evidence);
+    mu_daemon_add_ended(daemon, job, rank, evidence);
 }
 
 const char *mu_daemon_kill(void *owner, uint32_t job, int signal)
 {
     struct mu_daemon *daemon = owner;
-    struct mu_news news = {.type = MU_NEWS_KILL, .job = job};
-    news.kill.signal = (uint8_t)signal;
-    uint8_t bytes[MU_NEWS_BYTES_MAX];
-    size_t count = mu_news_encode(&news, bytes);
-    bool taken = mu_drive_post(daemon->drive, bytes, (uint16_t)count);
-    return taken ? NULL : "this node has no room for one more notice now";
+    struct mu_news kill = {.type = MU_NEWS_KILL, .job = job, .kill = {(uint8_t)signal}};
+    struct mu_daemon_news news = {.is_post = true, .urgent = true, .job = job};
+    news.length = (uint16_t)mu_news_encode(&kill, news.bytes);
+    give_or_keep(daemon, &news);
+    return NULL;
 }
 
 /* ---- in: what everybody hears, here as elsewhere ---- */
 
-/* On the clock of whoever saw it, if that is ours; else as the hops have added it up. */
+/* On the clock of whoever saw it, if that is ours; else as the hops have added it up, after it
+ * waited at the first of them. */
 static uint64_t age_of(const struct mu_daemon *daemon, const struct mu_notice *notice,
-                       uint64_t clock, uint64_t seen_ns, uint64_t now_ns)
+                       uint64_t waited_ns, uint64_t clock, uint64_t seen_ns, uint64_t now_ns)
 {
     bool same = clock != 0 && clock == daemon->clock && seen_ns <= now_ns;
-    return same ? now_ns - seen_ns : notice->age_ns;
+    return same ? now_ns - seen_ns : notice->age_ns + waited_ns;
 }
 
-/* The evidence of a node's death says what its notice says: that it is proven, or that it is not.
- */
-static bool agrees(const struct mu_notice *notice, const struct mu_evidence *evidence)
-{
-    return notice->id.kind != MU_NOTICE_NODE_DEAD ||
-           mu_evidence_is_proof(evidence) == mu_notice_is_proof(&notice->id);
-}
-
-/* A member that says what cannot be read has still said who is dead. */
+/* A member that says what cannot be read has still said who is dead.  The evidence says what the
+ * notice says: that it is proven, or that it is not. */
 static void read_evidence(struct mu_daemon *daemon, const struct mu_notice *notice,
                           struct mu_evidence *evidence)
 {
     struct mu_reader reader;
     mu_reader_init(&reader, notice->payload, notice->length);
     mu_read_evidence(&reader, evidence);
-    if (!reader.bad && mu_reader_left(&reader) == 0 && agrees(notice, evidence))
+    bool proven = mu_notice_is_proof(&notice->id);
+    if (!reader.bad && mu_reader_left(&reader) == 0 && mu_evidence_is_proof(evidence) == proven)
         return;
     daemon->bad_evidence++;
-    bool node = notice->id.kind == MU_NOTICE_NODE_DEAD;
-    bool silent = node && !mu_notice_is_proof(&notice->id);
     *evidence = (struct mu_evidence){
-        .verdict = silent ? MU_VERDICT_SILENT : MU_VERDICT_DEAD,
-        .cause = node ? MU_CAUSE_TOLD : MU_CAUSE_EXIT,
+        .verdict = proven ? MU_VERDICT_DEAD : MU_VERDICT_SILENT,
+        .cause = MU_CAUSE_TOLD,
         .seen_by = notice->root,
-        .node = node ? (mu_slot)notice->id.index : notice->root,
-        .how = node ? (struct mu_exit_kind){0} : mu_exit_kind_unknown(0),
+        .node = (mu_slot)notice->id.index,
     };
 }
 
-static void deliver_left(struct mu_daemon *daemon, const struct mu_notice *notice,
-                         const struct mu_news *news, uint64_t now_ns)
+static void deliver_ended(struct mu_daemon *daemon, const struct mu_notice *notice,
+                          const struct mu_news *news, uint64_t now_ns)
 {
-    struct mu_evidence evidence = {
-        .verdict = MU_VERDICT_LEFT,
-        .cause = MU_CAUSE_EXIT,
-        .seen_by = news->left.node,
-        .node = news->left.node,
-        .how = {.type = MU_EXIT_LEFT},
-        .seen_ns = news->left.seen_ns,
-        .clock = news->left.clock,
-    };
-    uint64_t age_ns = age_of(daemon, notice, news->left.clock, news->left.seen_ns, now_ns);
-    for (uint32_t i = 0; i < news->left.rows; i++)
-        for (uint32_t k = 0; k < news->left.row[i].count; k++)
-            mu_notify_process(daemon->notify, news->job, news->left.row[i].first + k, now_ns,
+    struct mu_evidence evidence = news->ended.evidence;
+    uint64_t age_ns =
+        age_of(daemon, notice, news->ended.waited_ns, evidence.clock, evidence.seen_ns, now_ns);
+    for (uint32_t i = 0; i < news->ended.rows; i++)
+        for (uint32_t k = 0; k < news->ended.row[i].count; k++) {
+            uint32_t pid = news->ended.row[i].pid;
+            evidence.pid = pid == 0 ? 0 : pid + k;
+            mu_notify_process(daemon->notify, news->job, news->ended.row[i].first + k, now_ns,
                               age_ns, notice->hops, &evidence);
+        }
 }
 
 static void deliver_news(struct mu_daemon *daemon, const struct mu_notice *notice, uint64_t now_ns)
@@ -288,8 +235,8 @@ static void deliver_news(struct mu_daemon *daemon, const struct mu_notice *notic
         return;
     }
     switch ((enum mu_news_type)news.type) {
-    case MU_NEWS_LEFT:
-        deliver_left(daemon, notice, &news, now_ns);
+    case MU_NEWS_ENDED:
+        deliver_ended(daemon, notice, &news, now_ns);
         return;
     case MU_NEWS_KILL:
         mu_jobs_kill(daemon->jobs, news.job, news.kill.signal);
@@ -328,8 +275,8 @@ static void deliver_node(struct mu_daemon *daemon, const struct mu_notice *notic
         mu_daemon_ring_out(daemon, death.slot, death.incarnation);
     }
     mu_notify_node(daemon->notify, death.slot, now_ns,
-                   age_of(daemon, notice, evidence.clock, evidence.seen_ns, now_ns), notice->hops,
-                   &evidence);
+                   age_of(daemon, notice, 0, evidence.clock, evidence.seen_ns, now_ns),
+                   notice->hops, &evidence);
     mu_agreements_dead(daemon->agreements, death);
     if (!is_known)
         mu_exchanges_dead(daemon->exchanges, death.slot);
@@ -339,18 +286,13 @@ void mu_daemon_deliver(void *owner, const struct mu_notice *notice)
 {
     struct mu_daemon *daemon = owner;
     uint64_t now_ns = mu_now_ns();
-    struct mu_evidence evidence;
     daemon->delivered++;
     switch ((enum mu_notice_kind)notice->id.kind) {
     case MU_NOTICE_PAYLOAD:
         deliver_news(daemon, notice, now_ns);
         return;
-    case MU_NOTICE_PROC_DEAD:
-        read_evidence(daemon, notice, &evidence);
-        mu_notify_process(daemon->notify, (uint32_t)(notice->id.stream >> 32),
-                          (uint32_t)notice->id.index, now_ns,
-                          age_of(daemon, notice, evidence.clock, evidence.seen_ns, now_ns),
-                          notice->hops, &evidence);
+    case MU_NOTICE_PROC_DEAD: /* daemons put these into payloads: many fit into one */
+        daemon->bad_news++;
         return;
     case MU_NOTICE_NODE_DEAD:
         deliver_node(daemon, notice, now_ns);
@@ -361,15 +303,6 @@ void mu_daemon_deliver(void *owner, const struct mu_notice *notice)
 
 /* ---- jobs that are over ---- */
 
-static void arm_past(struct mu_daemon *daemon)
-{
-    if (daemon->past == NULL)
-        return;
-    uint64_t now_ns = mu_now_ns();
-    uint64_t wait_ns = daemon->past->due_ns > now_ns ? daemon->past->due_ns - now_ns : 0;
-    uv_timer_start(&daemon->past_timer, mu_daemon_on_past, wait_ns / 1000000 + 1, 0);
-}
-
 void mu_daemon_job_over(void *owner, uint32_t job)
 {
     struct mu_daemon *daemon = owner;
@@ -377,42 +310,6 @@ void mu_daemon_job_over(void *owner, uint32_t job)
     mu_agreements_job_over(daemon->agreements, job);
     mu_exchanges_job_over(daemon->exchanges, job);
     mu_pmix_loader_over(daemon->pmix, job);
-    if (daemon->left.left.rows > 0 && daemon->left.job == job)
-        daemon->left.left.rows = 0; /* nobody is left to hear goodbyes */
+    mu_daemon_forget_ended(daemon, job);
     forget_waiting_of(daemon, job);
-    struct mu_daemon_past *past = malloc(sizeof *past);
-    if (past == NULL)
-        return; /* it is remembered for longer than needed: no harm */
-    *past = (struct mu_daemon_past){
-        .job = job, .due_ns = mu_now_ns() + daemon->retain_ns + PAST_EXTRA_MS * UINT64_C(1000000)};
-    *daemon->past_end = past;
-    daemon->past_end = &past->next;
-    if (daemon->past == past)
-        arm_past(daemon);
-}
-
-static void drop_first_past(struct mu_daemon *daemon)
-{
-    struct mu_daemon_past *past = daemon->past;
-    daemon->past = past->next;
-    if (daemon->past == NULL)
-        daemon->past_end = &daemon->past;
-    free(past);
-}
-
-void mu_daemon_on_past(uv_timer_t *timer)
-{
-    struct mu_daemon *daemon = timer->data;
-    while (daemon->past != NULL && daemon->past->due_ns <= mu_now_ns()) {
-        struct mu_notice_id any = mu_notice_process(daemon->past->job, 1, 0);
-        mu_drive_forget(daemon->drive, MU_NOTICE_PROC_DEAD, any.stream);
-        drop_first_past(daemon);
-    }
-    arm_past(daemon);
-}
-
-void mu_daemon_forget_past(struct mu_daemon *daemon)
-{
-    while (daemon->past != NULL)
-        drop_first_past(daemon);
 }

@@ -127,10 +127,7 @@ static void end_job(struct mu_daemon *daemon)
     if (job == 0)
         return;
     mu_tell("rank %u has ended job %u", (unsigned)daemon->abort_rank, (unsigned)job);
-    const char *why_not = mu_daemon_kill(daemon, job, SIGTERM);
-    if (why_not != NULL)
-        mu_warn("job %u cannot be ended as rank %u wants: %s", (unsigned)job,
-                (unsigned)daemon->abort_rank, why_not);
+    mu_daemon_kill(daemon, job, SIGTERM);
 }
 
 static void on_abort_timer(uv_timer_t *timer)

@@ -11,7 +11,7 @@
 #define FRAMES_MAX  (1u << 24)
 
 /* What a daemon is prepared for at once, on a machine of any size. */
-enum { STORM_LINKS = 4096, STORM_DEAD = 32768 };
+enum { STORM_LINKS = 4096, STORM_DEAD = 32768, NOTICES = 8192 };
 
 void mu_config_default(struct mu_config *config, uint32_t size, mu_slot self)
 {
@@ -28,8 +28,8 @@ void mu_config_default(struct mu_config *config, uint32_t size, mu_slot self)
         /* After a whole rack has died, the nodes next to it take over every link that led there. */
         .links = edges + (size < STORM_LINKS ? size : STORM_LINKS),
         .dead = size < STORM_DEAD ? size : STORM_DEAD,
-        .seen = size + 1024,
-        .notices = 8192,
+        .seen = size + NOTICES, /* a range for each node, and a gap for each notice */
+        .notices = NOTICES,
         .payload_bytes = 256,
         .window = 64,
     };

@@ -356,6 +356,12 @@ bool mu_spread_has_room_for_own(const struct mu_spread *spread, uint64_t now_ns)
     return 2 * used(spread) < spread->capacity && taken < (share == 0 ? 1 : share);
 }
 
+uint32_t mu_spread_own_eighths(const struct mu_spread *spread)
+{
+    uint32_t eighths = 16 * used(spread) / spread->capacity;
+    return eighths < 8 ? eighths : 8;
+}
+
 static void count_own(struct mu_spread *spread, uint64_t now_ns)
 {
     if (is_new_term(spread, now_ns)) {

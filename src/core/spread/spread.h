@@ -84,6 +84,9 @@ bool mu_spread_has_room(const struct mu_spread *spread);
 bool mu_spread_has_room_for_own(const struct mu_spread *spread, uint64_t now_ns);
 bool mu_spread_has_room_again(const struct mu_spread *spread);
 
+/* How much of the half for what is seen here is in use, by whatever: 0 to 8 eighths. */
+uint32_t mu_spread_own_eighths(const struct mu_spread *spread);
+
 /* News: forwards it to tree children and orphans, delivers it, and plans the redundant edges.
  * 'from' is the neighbour it came from, MU_SLOT_NONE when it was seen here. */
 void mu_spread_learn(struct mu_spread *spread, const struct mu_notice *notice, mu_slot from,

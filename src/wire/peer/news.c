@@ -9,7 +9,32 @@
 enum {
     SIGNAL_MAX = 64,
     RANKS_MAX = 1 << 20, /* of a job: what one payload makes a daemon do is bounded */
+    ENDED_ROW_BYTES = 12,
+    ENDED_FIXED = 14 + MU_EVIDENCE_BYTES_MAX - MU_EVIDENCE_PATH_MAX, /* without rows and path */
 };
+
+_Static_assert((MU_NEWS_BYTES_MAX - ENDED_FIXED) / ENDED_ROW_BYTES == MU_NEWS_ENDED_ROWS_MAX, "");
+
+uint32_t mu_news_ended_rows(const struct mu_evidence *evidence)
+{
+    size_t left = MU_NEWS_BYTES_MAX - ENDED_FIXED - strlen(evidence->path);
+    return (uint32_t)(left / ENDED_ROW_BYTES);
+}
+
+static void write_ended(struct mu_writer *writer, const struct mu_news *news)
+{
+    const struct mu_evidence *evidence = &news->ended.evidence;
+    assert(news->ended.rows >= 1 && news->ended.rows <= mu_news_ended_rows(evidence));
+    assert(evidence->cause == MU_CAUSE_EXIT && evidence->pid == 0);
+    mu_write_u64(writer, news->ended.waited_ns);
+    mu_write_u8(writer, (uint8_t)news->ended.rows);
+    for (uint32_t i = 0; i < news->ended.rows; i++) {
+        mu_write_u32(writer, news->ended.row[i].first);
+        mu_write_u32(writer, news->ended.row[i].count);
+        mu_write_u32(writer, news->ended.row[i].pid);
+    }
+    mu_write_evidence(writer, evidence);
+}
 
 size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MAX])
 {
@@ -18,16 +43,8 @@ size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MA
     mu_write_u8(&writer, news->type);
     mu_write_u32(&writer, news->job);
     switch ((enum mu_news_type)news->type) {
-    case MU_NEWS_LEFT:
-        assert(news->left.rows >= 1 && news->left.rows <= MU_NEWS_ROWS_MAX);
-        mu_write_u32(&writer, news->left.node);
-        mu_write_u64(&writer, news->left.seen_ns);
-        mu_write_u64(&writer, news->left.clock);
-        mu_write_u8(&writer, (uint8_t)news->left.rows);
-        for (uint32_t i = 0; i < news->left.rows; i++) {
-            mu_write_u32(&writer, news->left.row[i].first);
-            mu_write_u32(&writer, news->left.row[i].count);
-        }
+    case MU_NEWS_ENDED:
+        write_ended(&writer, news);
         break;
     case MU_NEWS_KILL:
         assert(news->kill.signal >= 1 && news->kill.signal <= SIGNAL_MAX);
@@ -63,22 +80,26 @@ size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MA
     return writer.used;
 }
 
-static bool read_left(struct mu_reader *reader, struct mu_news *news)
+static bool read_ended(struct mu_reader *reader, struct mu_news *news)
 {
-    news->left.node = mu_read_u32(reader);
-    news->left.seen_ns = mu_read_u64(reader);
-    news->left.clock = mu_read_u64(reader);
-    news->left.rows = mu_read_u8(reader);
-    if (news->left.node >= MU_SIZE_MAX || news->left.rows < 1 || news->left.rows > MU_NEWS_ROWS_MAX)
+    struct mu_evidence *evidence = &news->ended.evidence;
+    news->ended.waited_ns = mu_read_u64(reader);
+    news->ended.rows = mu_read_u8(reader);
+    if (news->ended.rows < 1 || news->ended.rows > MU_NEWS_ENDED_ROWS_MAX)
         return false;
-    for (uint32_t i = 0; i < news->left.rows; i++) {
+    for (uint32_t i = 0; i < news->ended.rows; i++) {
         uint32_t first = mu_read_u32(reader), count = mu_read_u32(reader);
-        if (count < 1 || first >= RANKS_MAX || count > RANKS_MAX - first)
+        uint32_t pid = mu_read_u32(reader);
+        if (count < 1 || first >= RANKS_MAX || count > RANKS_MAX - first || pid > INT32_MAX ||
+            (pid != 0 && count - 1 > INT32_MAX - pid))
             return false;
-        news->left.row[i].first = first;
-        news->left.row[i].count = count;
+        news->ended.row[i].first = first;
+        news->ended.row[i].count = count;
+        news->ended.row[i].pid = pid;
     }
-    return true;
+    mu_read_evidence(reader, evidence);
+    return !reader->bad && evidence->cause == MU_CAUSE_EXIT && evidence->pid == 0 &&
+           news->ended.rows <= mu_news_ended_rows(evidence);
 }
 
 static bool read_group(struct mu_reader *reader, struct mu_news *news)
@@ -108,8 +129,8 @@ bool mu_news_decode(const uint8_t *bytes, size_t count, struct mu_news *news)
     news->job = mu_read_u32(&reader);
     bool good = false;
     switch (news->type) { /* any byte may have come in */
-    case MU_NEWS_LEFT:
-        good = read_left(&reader, news);
+    case MU_NEWS_ENDED:
+        good = read_ended(&reader, news);
         break;
     case MU_NEWS_KILL:
         news->kill.signal = mu_read_u8(&reader);

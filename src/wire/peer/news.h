@@ -5,10 +5,10 @@
 
 #include "core/base/types.h"
 #include "wire/base/bytes.h"
-#include "wire/base/exit_kind.h"
+#include "wire/base/evidence.h"
 
 enum mu_news_type {
-    MU_NEWS_LEFT = 1,  /* these processes of a job ended with exit code 0 */
+    MU_NEWS_ENDED = 1, /* these processes of a job ended on one node, all in the same way */
     MU_NEWS_KILL = 2,  /* an operator wants a job to end */
     MU_NEWS_TIMES = 3, /* an operator wants other heartbeats; job 0 */
     MU_NEWS_GROUP = 4, /* processes of a job agree, as a group that not all may know yet */
@@ -18,21 +18,21 @@ enum mu_news_type {
 };
 
 /* As many rows as fit into a payload of the default length. */
-enum { MU_NEWS_ROWS_MAX = 28, MU_NEWS_BYTES_MAX = 256 };
+enum { MU_NEWS_ROWS_MAX = 28, MU_NEWS_ENDED_ROWS_MAX = 16, MU_NEWS_BYTES_MAX = 256 };
 
 struct mu_news {
     uint8_t type; /* enum mu_news_type */
     uint32_t job;
     union {
         struct {
-            mu_slot node;     /* where they ran */
-            uint64_t seen_ns; /* as in an evidence: when the first of them was seen */
-            uint64_t clock;
-            uint32_t rows; /* at least 1 */
+            struct mu_evidence evidence; /* MU_CAUSE_EXIT; pid 0; seen: the first of them */
+            uint64_t waited_ns;          /* from then until it was posted */
+            uint32_t rows;               /* at least 1, at most mu_news_ended_rows() */
             struct {
                 uint32_t first, count; /* ranks; count at least 1 */
-            } row[MU_NEWS_ROWS_MAX];
-        } left;
+                uint32_t pid;          /* of the first; the others' count up.  0: they have none */
+            } row[MU_NEWS_ENDED_ROWS_MAX];
+        } ended;
         struct {
             uint8_t signal; /* 1 .. 64 */
         } kill;
@@ -57,6 +57,9 @@ struct mu_news {
         } times;
     };
 };
+
+/* How many rows fit behind this evidence; at least 1. */
+uint32_t mu_news_ended_rows(const struct mu_evidence *evidence);
 
 /* Returns how many bytes, at most MU_NEWS_BYTES_MAX. */
 size_t mu_news_encode(const struct mu_news *news, uint8_t bytes[MU_NEWS_BYTES_MAX]);

@@ -9,6 +9,30 @@
 
 enum { NEWS_RANKS_MAX = 1 << 20 };
 
+static inline void random_ended(struct random *r, struct mu_news *news)
+{
+    struct mu_evidence *evidence = &news->ended.evidence;
+    *evidence = (struct mu_evidence){.verdict = MU_VERDICT_DEAD,
+                                     .cause = MU_CAUSE_EXIT,
+                                     .seen_by = random_slot(r),
+                                     .node = random_slot(r),
+                                     .how = {.type = MU_EXIT_SIGNAL, .signal = 9},
+                                     .seen_ns = random_between(r, 0, UINT64_MAX),
+                                     .clock = random_between(r, 0, UINT64_MAX)};
+    if (random_below(r, 2) == 0) {
+        evidence->verdict = MU_VERDICT_LEFT;
+        evidence->how = (struct mu_exit_kind){.type = MU_EXIT_LEFT};
+    }
+    news->ended.waited_ns = random_between(r, 0, UINT64_MAX);
+    news->ended.rows = (uint32_t)random_between(r, 1, mu_news_ended_rows(evidence));
+    for (uint32_t i = 0; i < news->ended.rows; i++) {
+        uint32_t first = (uint32_t)random_between(r, 0, NEWS_RANKS_MAX - 1);
+        news->ended.row[i].first = first;
+        news->ended.row[i].count = (uint32_t)random_between(r, 1, NEWS_RANKS_MAX - first);
+        news->ended.row[i].pid = (uint32_t)random_between(r, 0, INT32_MAX - NEWS_RANKS_MAX);
+    }
+}
+
 static inline struct mu_news random_news(struct random *r, enum mu_news_type type)
 {
     struct mu_news news;
@@ -17,16 +41,8 @@ static inline struct mu_news random_news(struct random *r, enum mu_news_type typ
     if (type != MU_NEWS_TIMES && type != MU_NEWS_GONE)
         news.job = (uint32_t)random_between(r, 0, UINT32_MAX);
     switch (type) {
-    case MU_NEWS_LEFT:
-        news.left.node = random_slot(r);
-        news.left.seen_ns = random_between(r, 0, UINT64_MAX);
-        news.left.clock = random_between(r, 0, UINT64_MAX);
-        news.left.rows = (uint32_t)random_between(r, 1, MU_NEWS_ROWS_MAX);
-        for (uint32_t i = 0; i < news.left.rows; i++) {
-            uint32_t first = (uint32_t)random_between(r, 0, NEWS_RANKS_MAX - 1);
-            news.left.row[i].first = first;
-            news.left.row[i].count = (uint32_t)random_between(r, 1, NEWS_RANKS_MAX - first);
-        }
+    case MU_NEWS_ENDED:
+        random_ended(r, &news);
         break;
     case MU_NEWS_KILL:
         news.kill.signal = (uint8_t)random_between(r, 1, 64);

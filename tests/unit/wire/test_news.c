@@ -20,13 +20,23 @@ static void expect_bytes(const struct mu_news *news, const uint8_t *expected, si
 static void the_bytes_are_those_of_the_page(void **state)
 {
     (void)state;
-    struct mu_news left = {
-        .type = MU_NEWS_LEFT,
-        .job = 7,
-        .left = {.node = 2, .seen_ns = 258, .clock = 3, .rows = 1, .row = {{4, 5}}}};
-    expect_bytes(&left, (uint8_t[]){1, 0, 0, 0, 7, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1, 2,
-                                    0, 0, 0, 0, 0, 0, 0, 3, 1, 0, 0, 0, 4, 0, 0, 0, 5},
-                 34);
+    struct mu_news ended = {.type = MU_NEWS_ENDED,
+                            .job = 7,
+                            .ended = {.evidence = {.verdict = MU_VERDICT_DEAD,
+                                                   .cause = MU_CAUSE_EXIT,
+                                                   .seen_by = 2,
+                                                   .node = 2,
+                                                   .how = {.type = MU_EXIT_SIGNAL, .signal = 9},
+                                                   .seen_ns = 258,
+                                                   .clock = 3},
+                                      .waited_ns = 8,
+                                      .rows = 1,
+                                      .row = {{4, 5, 6}}}};
+    expect_bytes(&ended,
+                 (uint8_t[]){1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8, 1, 0, 0, 0, 4, 0, 0, 0, 5,
+                             0, 0, 0, 6, 1, 1, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 9, 0,
+                             0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0},
+                 66);
     struct mu_news kill = {.type = MU_NEWS_KILL, .job = 7, .kill = {.signal = 15}};
     expect_bytes(&kill, (uint8_t[]){2, 0, 0, 0, 7, 15}, 6);
     struct mu_news times = {.type = MU_NEWS_TIMES,
@@ -54,7 +64,7 @@ static void what_goes_out_comes_in_again(void **state)
             assert_false(mu_news_decode(bytes, less, &in));
         assert_false(mu_news_decode(bytes, count + 1, &in));
     }
-    assert_true(longest > MU_NEWS_BYTES_MAX - 8 && longest <= MU_NEWS_BYTES_MAX);
+    assert_true(longest > MU_NEWS_BYTES_MAX - 12 && longest <= MU_NEWS_BYTES_MAX);
 }
 
 /* Whatever one byte is changed to: it is refused, or is other news with these very bytes. */
@@ -82,6 +92,35 @@ static void one_piece_of_news_has_one_encoding(void **state)
         }
     }
     assert_true(refused > 0);
+}
+
+/* An ENDED with one thing changed. */
+static bool is_good(struct mu_news news, uint32_t first, uint32_t count, uint32_t pid)
+{
+    uint8_t bytes[MU_NEWS_BYTES_MAX];
+    struct mu_news in;
+    news.ended.row[0].first = first;
+    news.ended.row[0].count = count;
+    news.ended.row[0].pid = pid;
+    return mu_news_decode(bytes, mu_news_encode(&news, bytes), &in);
+}
+
+static void ends_are_of_processes_that_can_be(void **state)
+{
+    (void)state;
+    struct random r = {.state = 1, .slots = MU_SIZE_MAX};
+    struct mu_news news = random_news(&r, MU_NEWS_ENDED);
+    assert_true(is_good(news, 0, NEWS_RANKS_MAX, 0));
+    assert_true(is_good(news, NEWS_RANKS_MAX - 1, 1, INT32_MAX));
+    assert_false(is_good(news, NEWS_RANKS_MAX - 1, 2, 1));
+    assert_false(is_good(news, NEWS_RANKS_MAX, 1, 1));
+    assert_false(is_good(news, 0, 0, 1));
+    assert_false(is_good(news, 0, 1, (uint32_t)INT32_MAX + 1));
+    assert_false(is_good(news, 0, 2, INT32_MAX));
+    mu_evidence_path(&news.ended.evidence, "");
+    assert_int_equal(mu_news_ended_rows(&news.ended.evidence), MU_NEWS_ENDED_ROWS_MAX);
+    memset(news.ended.evidence.path, 'x', MU_EVIDENCE_PATH_MAX);
+    assert_int_equal(mu_news_ended_rows(&news.ended.evidence), 6);
 }
 
 static void expect_times(uint32_t job, uint64_t period_ns, uint64_t timeout_ns, bool good)
@@ -124,6 +163,7 @@ int main(void)
         cmocka_unit_test(the_bytes_are_those_of_the_page),
         cmocka_unit_test(what_goes_out_comes_in_again),
         cmocka_unit_test(one_piece_of_news_has_one_encoding),
+        cmocka_unit_test(ends_are_of_processes_that_can_be),
         cmocka_unit_test(what_breaks_a_rule_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
