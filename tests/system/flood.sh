@@ -18,7 +18,7 @@ daemons_with() {
 }
 
 # The first process of each node ends when all is over, so that somebody is there to be told.  All others are killed at
-# once, by signals that differ from one rank to the next, so that no two neighbours have failed in the same way.
+# once, by so many different signals, one after the other.
 cat >one <<EOF
 #!/bin/bash
 cd "$scratch" || exit 1
@@ -29,7 +29,6 @@ EOF
 chmod +x one
 
 first_signal=34
-signals=30
 kill_all() {
     local rank pids=()
     for ((rank = 0; rank < processes; rank++)); do pids[rank]=$(<here.$rank); done
@@ -41,17 +40,26 @@ kill_all() {
 all_here() { [ "$(find . -maxdepth 1 -name 'here.*' | wc -l)" -eq $processes ]; }
 node_said() { grep -q '^muster: node 3 .*is lost' err; }
 
-# flood: leaves the exit code in $code, and the deaths in report
+# all_known: some daemon knows of all who failed, and of those that node 3 had
+all_known() {
+    "$MUSTER" status --json --machine "$machine" 2>/dev/null | tr ',{}' '\n\n\n' | grep -q "\"failed\": *$((failures + per_node))$"
+}
+
+# flood SIGNALS [COMMAND...]: leaves the deaths in report; ends when the node's is known, and COMMAND is true
 flood() {
     rm -f here.* over report
+    signals=$1
+    shift
     MUSTER_TEST=$tag "$MUSTER" run --nodes $nodes -n $processes --on-failure continue --no-pmix --report report \
         --heartbeat 100ms,500ms "$scratch/one" >out 2>err &
-    local launcher=$! victim
+    local launcher=$! victim machine
     until_true 60 all_here || complain "not all processes have begun"
     victim=$(awk '$1 == "PPid:" { print $2 }' "/proc/$(<here.$((3 * per_node)))/status") # the daemon of node 3
+    machine=$(tr '\0' '\n' <"/proc/$(<here.0)/environ" | sed -n 's,^MUSTER_SOCKET=.*/\([0-9a-f]*\)/[0-9]*$,\1,p')
     kill -STOP "$victim"
     kill_all
     until_true 20 node_said || complain "nobody says that node 3 is lost"
+    until_true 20 "${@:-true}" || complain "not true after 20 s: $*"
     touch over
     wait $launcher
     code=$?
@@ -81,16 +89,21 @@ EOF
 
 failures=$((3 * (per_node - 1)))
 
-# Little room, of which half is for what a node sees itself: most of the processes' deaths wait for it, and the node's
-# does not.
+# Little room, of which half is for what a node sees itself, and failures of 30 kinds: most of them wait, and the death of
+# the node does not.
 daemons_with --notices 32
-flood
+flood 30
 few=$(told_of) || complain "little room"
 [ "${few:-0}" -ge 1 ] && [ "$few" -lt $failures ] || complain "little room: $few of $failures processes' ends were told"
 
-# As much as daemons usually have: every process that failed is told of, too.
+# As little room, and failures of one kind: they go together, and all are told.
+flood 1 all_known
+all=$(told_of) || complain "of one kind"
+[ "${all:-0}" -eq $failures ] || complain "of one kind: $all of $failures processes' ends were told"
+
+# As much room as daemons usually have, and failures of 30 kinds: all are told.
 daemons_with
-flood
+flood 30 all_known
 all=$(told_of) || complain "usual room"
 [ "${all:-0}" -eq $failures ] || complain "usual room: $all of $failures processes' ends were told"
 
