@@ -57,9 +57,13 @@ static bool on_cut(void *owner, mu_slot peer, enum mu_close_reason reason)
 void mu_daemon_fault(void *owner, enum mu_fault fault, mu_slot peer)
 {
     struct mu_daemon *daemon = owner;
-    if (daemon->faults[fault]++ == 0)
-        mu_warn("%s: %s (node %" PRIu32 "); this is said once, and counted", mu_fault_name(fault),
-                mu_fault_text(fault), peer);
+    if (daemon->faults[fault]++ > 0)
+        return;
+    char from[24] = "seen here";
+    if (peer != MU_SLOT_NONE)
+        snprintf(from, sizeof from, "node %" PRIu32, peer);
+    mu_warn("%s: %s (%s); this is said once, and counted", mu_fault_name(fault),
+            mu_fault_text(fault), from);
 }
 
 static void end(struct mu_daemon *daemon, uint32_t grace_ms);

@@ -41,6 +41,8 @@ const struct sim_mutant sim_mutants[] = {
     {"refused-is-dead", "who refuses a connection is declared dead", MU_BROKEN_REFUSED, SIM_SPREAD},
     {"first-wins", "the proof of a death that is known is dropped", MU_BROKEN_FIRST_WINS,
      SIM_SPREAD},
+    {"own-fills", "what a node sees leaves no room for what it hears", MU_BROKEN_OWN_FILLS,
+     SIM_SPREAD},
     {"no-lag", "an observer's own lag is not given back", MU_DETECT_BROKEN_NO_LAG, SIM_RING},
     {"sequential-mending", "one timeout after the other", MU_DETECT_BROKEN_SEQUENTIAL, SIM_RING},
     {"fence-origin", "DEAD is believed for any incarnation", MU_DETECT_BROKEN_FENCE_ORIGIN,
@@ -174,9 +176,9 @@ static void explore_spreads(const struct sim_mutant *mutant, struct sim_mutant_r
     explore_link(&link, &options, &found);
     result->nodes = 2;
     note_explore(&found, "explore link", result);
-    link = (struct explore_link){
-        .posts = 1, .resets = 0, .window = 2, .room = 1, .broken_rules = mutant->rule};
-    if (!result->caught) {
+    for (uint32_t room = 1; !result->caught && room <= 2; room++) {
+        link = (struct explore_link){
+            .posts = room, .window = 2, .room = room, .broken_rules = mutant->rule};
         explore_link(&link, &options, &found);
         note_explore(&found, "explore link", result);
     }

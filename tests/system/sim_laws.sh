@@ -21,6 +21,11 @@ for nodes in $explored; do
 done
 "$MUSTER" sim explore link --posts 3 --resets 2 --json | tee out
 [ "${PIPESTATUS[0]}" -eq 0 ] && grep -q '"complete":true' out || complain "explore link"
+for world in "1 1 1" "1 2 1" "2 1 1" "2 2 2" "2 1 2"; do # too little room for what they say
+    read -r posts window room <<<"$world"
+    "$MUSTER" sim explore link --posts "$posts" --resets 1 --window "$window" --room "$room" --json | tee out
+    [ "${PIPESTATUS[0]}" -eq 0 ] && grep -q '"complete":true' out || complain "explore link: posts, window, room $world"
+done
 
 # ---- the checkers themselves ----
 

@@ -33,6 +33,7 @@ enum mu_broken_rule {
     MU_BROKEN_SEEN_APART = 1u << 14,   /* ranges of known notices are not joined to the next */
     MU_BROKEN_REFUSED = 1u << 15,      /* of the driver: who refuses a connection is dead */
     MU_BROKEN_FIRST_WINS = 1u << 16,   /* the proof of a death that is known is dropped */
+    MU_BROKEN_OWN_FILLS = 1u << 17,    /* what a node sees leaves no room for what it hears */
 };
 
 struct mu_config {

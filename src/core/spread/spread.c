@@ -353,6 +353,8 @@ bool mu_spread_has_room_for_own(const struct mu_spread *spread, uint64_t now_ns)
 {
     uint32_t share = spread->capacity / 2 / spread->size;
     uint32_t taken = is_new_term(spread, now_ns) ? 0 : spread->own_count;
+    if (is_broken(spread, MU_BROKEN_OWN_FILLS))
+        return mu_spread_has_room(spread);
     return 2 * used(spread) < spread->capacity && taken < (share == 0 ? 1 : share);
 }
 
@@ -544,6 +546,7 @@ void mu_spread_push_back(struct mu_spread *spread, struct mu_link *link, uint64_
     mu_link_say(link, MU_FRAME_AGAIN, update);
     for (uint16_t i = 0; i < kept; i++)
         mu_spread_emit(spread, link, i, now_ns, update);
+    mu_spread_on_room(spread, link, now_ns, update); /* a death may have found the ring full */
 }
 
 /* ---- deadlines ---- */

@@ -661,6 +661,26 @@ static void who_is_told_that_there_is_no_room_sends_deaths_only(void **state)
     hand_free(&hand);
 }
 
+/* A death that found the ring full goes as soon as it is emptied. */
+static void a_death_behind_a_full_window_does_not_wait_for_room(void **state)
+{
+    (void)state;
+    struct hand hand;
+    struct mu_config config = hand_config(NODES, 0);
+    config.limits.window = 1;
+    hand_init_connected(&hand, &config);
+    hand_post(&hand, "one");
+    hand_see_dead(&hand, 5);
+    assert_int_equal(hand_sends_to(&hand, 4), 0);
+    say(&hand, 4, MU_FRAME_FULL, 0);
+    assert_int_equal(hand.update.count, 2);
+    assert_int_equal(word_to(&hand, 4)->type, MU_FRAME_AGAIN);
+    const struct mu_frame *death = &hand_effect(&hand, MU_DO_SEND, 1)->frame;
+    assert_int_equal(death->notice.id.kind, MU_NOTICE_NODE_DEAD);
+    assert_int_equal(death->sequence, 1);
+    hand_free(&hand);
+}
+
 /* Both ends forget it with the connection. */
 static void a_new_connection_knows_nothing_of_room(void **state)
 {
@@ -1309,6 +1329,7 @@ int main(void)
         cmocka_unit_test(what_there_was_no_room_for_is_pushed_back_until_there_is),
         cmocka_unit_test(a_nodes_death_comes_in_although_there_is_no_room),
         cmocka_unit_test(who_is_told_that_there_is_no_room_sends_deaths_only),
+        cmocka_unit_test(a_death_behind_a_full_window_does_not_wait_for_room),
         cmocka_unit_test(a_new_connection_knows_nothing_of_room),
         cmocka_unit_test(what_there_was_no_room_for_comes_again_over_a_new_connection),
         cmocka_unit_test(a_full_node_still_tells_repeats_and_gaps_from_news),
