@@ -173,7 +173,7 @@ void mu_daemon_ring_stop(struct mu_daemon *daemon);
 
 /* A node is dead, whoever saw it, or has said goodbye: the ring is to mend. */
 void mu_daemon_ring_left(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation);
-void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation);
+void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation, bool proven);
 void mu_daemon_ring_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns);
 void mu_daemon_ring_ready(struct mu_daemon *daemon);
 void mu_daemon_ring_again(uv_timer_t *timer);

@@ -270,10 +270,9 @@ static void deliver_node(struct mu_daemon *daemon, const struct mu_notice *notic
     mu_tell(is_known ? "the death of node %u is proven, seen by node %u"
                      : "node %u is dead, seen by node %u",
             (unsigned)death.slot, (unsigned)evidence.seen_by);
-    if (!is_known) {
+    if (!is_known)
         daemon->dead++;
-        mu_daemon_ring_out(daemon, death.slot, death.incarnation);
-    }
+    mu_daemon_ring_out(daemon, death.slot, death.incarnation, death.proven);
     mu_notify_node(daemon->notify, death.slot, now_ns,
                    age_of(daemon, notice, 0, evidence.clock, evidence.seen_ns, now_ns),
                    notice->hops, &evidence);

@@ -266,7 +266,7 @@ static void give(struct mu_daemon *daemon)
     uint32_t given = 0;
     while (given < daemon->out_count &&
            mu_heartbeat_out(daemon->heartbeat, daemon->outs[given].slot,
-                            daemon->outs[given].incarnation))
+                            daemon->outs[given].incarnation, daemon->outs[given].proven))
         given++;
     daemon->out_count -= given;
     if (given > 0) /* else there may be no room for any yet */
@@ -285,21 +285,21 @@ void mu_daemon_ring_again(uv_timer_t *timer)
         give(daemon);
 }
 
-void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation)
+void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarnation, bool proven)
 {
     if (!daemon->ring_runs)
         return;
     if (daemon->undecided == slot)
         daemon->undecided = MU_SLOT_NONE;
-    /* Each goodbye is said once, and each death told once. */
-    uint32_t most = 2 * daemon->net.self.size;
+    /* Each goodbye is said once, each death told once, and proven once. */
+    uint32_t most = 3 * daemon->net.self.size;
     if (daemon->outs == NULL)
         daemon->outs = calloc(most, sizeof *daemon->outs);
     if (daemon->outs == NULL)
         abort(); /* the ring would go on to observe the dead */
     assert(daemon->out_count < most);
     daemon->outs[daemon->out_count++] =
-        (struct mu_dead_entry){.slot = slot, .incarnation = incarnation};
+        (struct mu_dead_entry){.slot = slot, .incarnation = incarnation, .proven = proven};
     give(daemon);
 }
 
@@ -307,7 +307,7 @@ void mu_daemon_ring_left(struct mu_daemon *daemon, mu_slot slot, uint32_t incarn
 {
     daemon->bye_ns = mu_now_ns();
     forget_held(daemon, slot);
-    mu_daemon_ring_out(daemon, slot, incarnation);
+    mu_daemon_ring_out(daemon, slot, incarnation, true); /* its own word */
 }
 
 void mu_daemon_ring_broke(struct mu_daemon *daemon, mu_slot slot)

@@ -353,12 +353,14 @@ static bool matters_now(const struct mu_heartbeat_loop *loop, mu_slot slot)
  * The thread reads its orders whenever it wakes up, before all else, so who is out is out for it.
  * It says on whom it depends, and then looks for orders, before it sleeps; here it is the other way
  * round, so that one of the two sees the other. */
-bool mu_heartbeat_out(struct mu_heartbeat *heartbeat, mu_slot slot, uint32_t incarnation)
+bool mu_heartbeat_out(struct mu_heartbeat *heartbeat, mu_slot slot, uint32_t incarnation,
+                      bool proven)
 {
     assert(heartbeat->running);
     struct mu_heartbeat_order wanted = {.type = MU_ORDER_OUT};
     wanted.out.slot = slot;
     wanted.out.incarnation = incarnation;
+    wanted.out.proven = proven;
     bool put = mu_spsc_put(&heartbeat->loop->orders, &wanted);
     if (!put || matters_now(heartbeat->loop, slot))
         wake(heartbeat);

@@ -85,7 +85,8 @@ bool mu_heartbeat_next(struct mu_heartbeat *heartbeat, struct mu_heartbeat_news 
  *
  * A node that is out wakes the thread only where the ring mends; elsewhere it is known there before
  * the next beat or deadline is looked at. */
-bool mu_heartbeat_out(struct mu_heartbeat *heartbeat, mu_slot slot, uint32_t incarnation);
+bool mu_heartbeat_out(struct mu_heartbeat *heartbeat, mu_slot slot, uint32_t incarnation,
+                      bool proven);
 
 /* The times have passed mu_detect_times_error(). */
 bool mu_heartbeat_set(struct mu_heartbeat *heartbeat, uint64_t period_ns, uint64_t timeout_ns);

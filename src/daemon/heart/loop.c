@@ -139,6 +139,7 @@ static void follow(struct mu_heartbeat_loop *loop, uint64_t now,
         event.type = MU_DETECT_OUT;
         event.out.slot = order->out.slot;
         event.out.incarnation = order->out.incarnation;
+        event.out.proven = order->out.proven;
         step(loop, &event);
         return;
     case MU_ORDER_SET:

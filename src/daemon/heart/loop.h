@@ -19,6 +19,7 @@ struct mu_heartbeat_order {
         struct {
             mu_slot slot;
             uint32_t incarnation;
+            bool proven;
         } out;
         struct {
             uint64_t period_ns;

@@ -180,7 +180,8 @@ static void note_launcher(struct ring_world *world, mu_slot slot,
     struct ring_pair *pair = ring_pair(world, slot, event->launcher.subject);
     uint64_t asked_ns = event->launcher.stamp_ns - ring_world_clock_ns(world, slot);
     uint64_t now_ns = world->queue->now_ns, clock_ns = event->launcher.clock_ns;
-    if (pair->knows || now_ns - asked_ns > world->law.timeout_ns_max)
+    uint64_t lag_ns = world->law.records[slot].lag_ns;
+    if (pair->knows || now_ns - asked_ns > world->law.timeout_ns_max + lag_ns)
         return;
     pair->launched_ns = ring_law_max(pair->launched_ns, asked_ns);
     if (event->launcher.reach != MU_LAUNCHER_HEARD)

@@ -239,13 +239,24 @@ static void check_own_lease(struct ring_world *world, mu_slot observer,
 }
 
 /* A lease that has ended must not come back to one that was declared: the word of that is on its
- * way, and some act on it. */
+ * way, and some act on it.  That word takes less than (timeout - period). */
+static bool spreads_in_time(const struct ring_world *world, uint64_t since_ns)
+{
+    const struct ring_plan *plan = world->plan;
+    for (mu_slot slot = 0; slot < world->size; slot++)
+        if (world->seats[slot].loop_until_ns >= since_ns)
+            return false; /* its node does not tell its detector */
+    return 2 * plan->queue_ns_max + plan->tell_ns_max + plan->net.delay_ns_max <
+           world->law.spare_ns_min;
+}
+
 static void check_lease_back(struct ring_world *world, mu_slot slot)
 {
     const struct ring_record *record = &world->law.records[slot];
     uint64_t declared_ns = world->seats[slot].declared_ns;
     uint64_t window_ns = ring_law_min(declared_ns, 2 * world->law.timeout_ns_max);
     if (declared_ns == MU_NEVER || record->lease_ns == 0 || !world->seats[slot].told ||
+        !spreads_in_time(world, declared_ns) ||
         others_lost(world, record->declared_by, slot, declared_ns - window_ns))
         return;
     ring_law_fail(world, "lease",

@@ -116,7 +116,7 @@ static void carry_death(struct world *world, mu_slot dead)
 {
     for (mu_slot slot = 0; slot < world->size; slot++)
         if (world->node[slot] != NULL && slot != dead)
-            assert_true(mu_heartbeat_out(world->node[slot], dead, 1));
+            assert_true(mu_heartbeat_out(world->node[slot], dead, 1, false));
 }
 
 static void test_a_death_is_declared_and_the_ring_mends(void **state)
@@ -245,14 +245,14 @@ static void test_orders_wait_for_room(void **state)
     start_node(world, 0);
     sem_wait(&watch.held); /* in the midst of its first event */
     for (int i = 0; i < 4; i++)
-        assert_true(mu_heartbeat_out(world->node[0], 1, 1));
-    assert_false(mu_heartbeat_out(world->node[0], 2, 1));
+        assert_true(mu_heartbeat_out(world->node[0], 1, 1, false));
+    assert_false(mu_heartbeat_out(world->node[0], 2, 1, false));
     assert_false(mu_heartbeat_set(world->node[0], 20 * MS, 4000 * MS));
     assert_true(mu_heartbeat_harm(world->node[0], &(struct mu_harm){0}));
     assert_false(mu_heartbeat_harm(world->node[0], &(struct mu_harm){0})); /* one at a time */
     atomic_store(&watch.hold, false);
     sem_post(&watch.go);
-    for (struct turns turns = begin_turns(); !mu_heartbeat_out(world->node[0], 2, 1);)
+    for (struct turns turns = begin_turns(); !mu_heartbeat_out(world->node[0], 2, 1, false);)
         next_turn(&turns);
     for (struct turns turns = begin_turns(); atomic_load(&watch.outs) < 5;)
         next_turn(&turns);
