@@ -122,9 +122,10 @@ void mu_lease_settle(struct mu_detect *detect)
         return;
     if (lease->held && !lease->ended) {
         lease->ended = true;
-        lease->ended_ns = least_ns(detect, &lease->ended_by);
+        lease->ended_ns = mu_loop_lease_ns(detect, least_ns(detect, &lease->ended_by));
     }
-    if (lease->ended && is_back(detect))
+    bool moves = mu_loop_lease_ns(detect, MU_NEVER) > detect->now_ns;
+    if (lease->ended && moves && is_back(detect))
         lease->ended = false;
 }
 

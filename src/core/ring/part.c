@@ -97,7 +97,9 @@ bool mu_part_mended(struct mu_detect *detect, struct mu_detect_update *update)
         beat->nonce = ++detect->nonce;
         beat->subject = subject_of(detect)->slot;
     }
+    uint64_t over_ns = part->over_ns; /* the helper may not hear that it is released */
     mu_part_clear(detect);
+    part->over_ns = over_ns;
     return true;
 }
 

@@ -299,40 +299,57 @@ static void draw_sides(struct ring_draw *draw)
     }
 }
 
-/* A node stands still for about as long as it takes to be declared; its observer dies about then,
- * and the word of it may be on its way. */
+/* A node stands still, or is not heard by its observer, for about as long as it takes to be
+ * declared; its observer dies about then, and the word of it may be on its way.  The next one
+ * onward has found the node already, because the observer was late as well. */
 static void draw_last_words(struct ring_draw *draw)
 {
     const struct mu_detect_config *config = &draw->plan.config;
-    for (uint64_t i = between(draw, 1, 2); i > 0; i--) {
-        mu_slot node = draw_slot(draw), observer = (node + 1) % config->size;
-        struct ring_fault *stop = add(draw, RING_FAULT_STOP, node);
-        stop->for_ns = between(draw, config->timeout_ns - config->period_ns / 2,
-                               config->timeout_ns + config->period_ns);
-        add_at(draw, RING_FAULT_CRASH, observer,
-               stop->at_ns + between(draw, config->timeout_ns - config->period_ns,
-                                     config->timeout_ns + config->period_ns));
+    uint64_t period_ns = config->period_ns, timeout_ns = config->timeout_ns;
+    mu_slot node = draw_slot(draw), observer = (node + 1) % config->size;
+    uint64_t at_ns = between(draw, draw->from_ns, draw->until_ns);
+    add_at(draw, RING_FAULT_STOP, node, at_ns)->for_ns =
+        between(draw, timeout_ns, timeout_ns + period_ns);
+    at_ns += timeout_ns + between(draw, 0, period_ns / 2);
+    if (chance(draw, 50)) { /* its node stands still when its verdict should leave */
+        add_at(draw, RING_FAULT_STOP, (node + 2) % config->size, at_ns - timeout_ns / 2)->for_ns =
+            between(draw, 1000, draw->stall_ns_max);
     }
+    add_at(draw, RING_FAULT_CRASH, observer, at_ns);
+    draw->plan.tell_ns_max = between(draw, 0, (timeout_ns - period_ns) / 4);
 }
 
-/* Two neighbours are cut off from each other for long.  Those that reach the one of them lose the
- * other one after the other, or stand still. */
+/* Two neighbours are cut off from each other for long, so that a helper observes the one for the
+ * other.  Then the observer hears nothing of it any more: those that reach it do not reach the
+ * observer, or stand still when they are asked. */
 static void draw_taken(struct ring_draw *draw)
 {
     const struct mu_detect_config *config = &draw->plan.config;
     mu_slot node = draw_slot(draw), observer = (node + 1) % config->size;
+    uint64_t timeout_ns = config->timeout_ns;
     struct ring_fault *first = draw_cut(draw, node, observer);
-    uint64_t timeout_ns = config->timeout_ns, at_ns = first->at_ns;
+    uint64_t at_ns = first->at_ns + 2 * timeout_ns + between(draw, 0, 3 * timeout_ns);
     first->ways = RING_BOTH_WAYS;
     first->for_ns = between(draw, 4 * timeout_ns, 14 * timeout_ns);
-    for (uint64_t i = between(draw, 1, 4); i > 0; i--) {
-        struct ring_fault *cut =
-            draw_cut(draw, draw_slot(draw), chance(draw, 60) ? node : observer);
-        cut->at_ns = (at_ns + between(draw, 0, 6 * timeout_ns)) / 1000 * 1000 + 250;
+    bool stands = chance(draw, 50);
+    for (mu_slot slot = 0; slot < config->size && slot < 8; slot++) {
+        if (slot == node || slot == observer || chance(draw, 20))
+            continue;
+        if (stands) {
+            add_at(draw, RING_FAULT_STOP, slot, at_ns + between(draw, 0, timeout_ns / 8))->for_ns =
+                between(draw, timeout_ns, 3 * timeout_ns);
+            continue;
+        }
+        /* In one way: who answers the observer does not reach the node, and the other way round. */
+        bool answers = chance(draw, 50);
+        struct ring_fault *cut = draw_cut(draw, slot, answers ? node : observer);
+        cut->ways = answers ? RING_BOTH_WAYS : RING_OUTWARD;
+        cut->at_ns = (at_ns + between(draw, 0, timeout_ns / 8)) / 1000 * 1000 + 250;
+        cut->for_ns = between(draw, 2 * timeout_ns, 6 * timeout_ns);
     }
-    for (uint64_t i = between(draw, 0, 2); i > 0; i--)
-        add_at(draw, RING_FAULT_STOP, draw_slot(draw), at_ns + between(draw, 0, 4 * timeout_ns))
-            ->for_ns = between(draw, timeout_ns / 2, 2 * timeout_ns);
+    if (chance(draw, 30))
+        add_at(draw, RING_FAULT_STOP, observer, first->at_ns - first->at_ns / 8)->for_ns =
+            between(draw, timeout_ns / 2, timeout_ns);
 }
 
 /* Connections break while both live, and now and then because one of them has died. */

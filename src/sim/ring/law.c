@@ -204,6 +204,15 @@ static bool knows_newer(const struct ring_world *world, mu_slot slot, const stru
     return false;
 }
 
+/* N2: a helper's word that is older than what is known must not change that. */
+static void note_known(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
+{
+    const struct mu_watch *watch = mu_observe_find(ring_world_detect(world, slot), beat->subject);
+    bool is_heard = beat->type == MU_BEAT_REPLY && beat->reach == MU_REACH_HEARD && watch != NULL;
+    world->law.said_ns = is_heard ? watch->said_ns : 0;
+    world->law.heard_ns = is_heard ? watch->heard_ns : 0;
+}
+
 void ring_law_before_step(struct ring_world *world, mu_slot slot,
                           const struct mu_detect_event *event)
 {
@@ -222,6 +231,7 @@ void ring_law_before_step(struct ring_world *world, mu_slot slot,
         record->lag_until_ns = now_ns;
     }
     world->law.from_out = false;
+    world->law.lagged = due_ns != MU_NEVER && now_ns > due_ns + spare_ns / LAG_PART;
     world->law.held = mu_detect_lease_until_ns(ring_world_detect(world, slot)) > event->now_ns;
     if (event->type == MU_DETECT_LAUNCHER)
         note_launcher(world, slot, event);
@@ -231,6 +241,7 @@ void ring_law_before_step(struct ring_world *world, mu_slot slot,
     world->law.newer_watch =
         event->beat->type == MU_BEAT_WATCH && knows_newer(world, slot, event->beat);
     world->law.dropped = mu_detect_counts(ring_world_detect(world, slot))->dropped;
+    note_known(world, slot, event->beat);
     note_received(world, slot, event->beat);
 }
 
@@ -269,6 +280,14 @@ static void note_watch(struct ring_world *world, mu_slot slot, const struct mu_b
     pair->released = false;
 }
 
+/* N9: as long as what a TAKE may have granted. */
+static void note_take(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
+{
+    struct ring_pair *pair = ring_pair(world, slot, beat->subject);
+    pair->taken_ns =
+        ring_law_max(pair->taken_ns, world->queue->now_ns + 2 * beat->timeout_ns - beat->period_ns);
+}
+
 /* D3: when everything is settled, a node beats and acknowledges, and that is all; where beats can
  * be late because of their delay, it also asks. */
 static void check_quiet(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
@@ -297,9 +316,14 @@ static void check_fresh(struct ring_world *world, mu_slot slot, const struct mu_
 /* N9: who observes a node itself has an answer of its own, and takes it for nobody. */
 static void check_taken(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
 {
+    if (beat->type != MU_BEAT_REPLY || beat->reach != MU_REACH_TAKEN)
+        return;
     const struct ring_pair *pair = ring_pair(world, slot, beat->subject);
-    if (beat->type == MU_BEAT_REPLY && beat->reach == MU_REACH_TAKEN && pair->watch_nonce != 0 &&
-        !pair->released && !pair->knows)
+    if (world->law.lagged)
+        ring_law_fail(world, "N9",
+                      "node %u stood still, and follows what node %u may have given up since", slot,
+                      beat->to);
+    if (pair->watch_nonce != 0 && !pair->released && !pair->knows)
         ring_law_fail(world, "N9", "node %u observes node %u, and takes it in the place of node %u",
                       slot, beat->subject, beat->to);
 }
@@ -332,6 +356,8 @@ void ring_law_on_send(struct ring_world *world, mu_slot slot, const struct mu_be
         note_watch(world, slot, beat);
     if (beat->type == MU_BEAT_RELEASE)
         note_release(world, slot, beat);
+    if (beat->type == MU_BEAT_TAKE)
+        note_take(world, slot, beat);
     check_fresh(world, slot, beat);
     check_taken(world, slot, beat);
     check_quiet(world, slot, beat);

@@ -34,6 +34,7 @@ struct ring_pair {
     uint32_t lost_next;
     uint64_t acked_nonce; /* of the last acknowledgement that came from it */
     uint64_t told_ns;     /* its node said that it is out */
+    uint64_t taken_ns;    /* it may hold a lease until then, after a TAKE of the first one */
     uint64_t launched_ns; /* the launcher answered about it; when that was asked */
     bool proven;          /* its node has proof of it */
     uint64_t begun_nonce; /* of the first watch since it was released */
@@ -55,6 +56,7 @@ struct ring_record {
     uint64_t trouble_ns;   /* the last loss that touched it, while losses count */
     mu_slot declared_by;   /* the first that did */
     uint64_t lease_ns;     /* when it won or lost its lease last */
+    uint64_t lapsed;       /* on whose watch it was lost; a bit for each place */
     uint64_t back_ns;      /* when it last went on, or could be heard again */
     struct ring_stall stalls[RING_STALLS];
     uint32_t stall_next;
@@ -80,7 +82,10 @@ struct ring_law {
 
     uint64_t spare_ns_min, spare_ns_max; /* timeout - period */
 
-    bool held;        /* before this step its node had a lease */
+    bool held;   /* before this step its node had a lease */
+    bool lagged; /* its node had stood still until this step */
+    uint64_t said_ns,
+        heard_ns;     /* of the subject of a HEARD, as its node knew it before this step */
     bool from_out;    /* this step takes in a datagram of a node that its node knows is out ... */
     bool newer_watch; /* this step takes in a watch, and its node remembers a newer one */
     uint64_t dropped; /* ... and had dropped so many before */

@@ -274,13 +274,49 @@ static void check_endless(struct ring_world *world, mu_slot slot)
                           slot, other);
 }
 
+/* Places whose leases have run out, or not; a bit for each. */
+static uint64_t places(const struct ring_world *world, mu_slot slot, bool lapsed)
+{
+    const struct mu_detect *detect = ring_world_detect(world, slot);
+    uint64_t now_ns = world->queue->now_ns + ring_world_clock_ns(world, slot), mask = 0;
+    for (int i = 0; i < MU_DETECT_WATCHERS; i++) {
+        const struct mu_watcher *watcher = &detect->watchers[i];
+        if (watcher->unanswered != MU_WATCHER_ENDED && watcher->made_way == 0 &&
+            (watcher->lease_ns <= now_ns) == lapsed)
+            mask |= UINT64_C(1) << watcher->place % 64;
+    }
+    return mask;
+}
+
+/* N3: from one on whose watch it did not end, not within a timeout. */
+static void check_lease_from(struct ring_world *world, mu_slot slot)
+{
+    const struct ring_record *record = &world->law.records[slot];
+    uint64_t now_ns = world->queue->now_ns + ring_world_clock_ns(world, slot);
+    uint64_t ended_ns = ring_world_detect(world, slot)->lease.ended_ns;
+    if (record->lease_ns != 0 && (places(world, slot, false) & record->lapsed) == 0 &&
+        mu_detect_observes(ring_world_detect(world, slot)) != MU_SLOT_NONE &&
+        now_ns < ended_ns + world->law.timeout_ns_min)
+        ring_law_fail(world, "lease",
+                      "node %u lost its lease %.3f ms ago, and another one gives it back", slot,
+                      ms(now_ns - ended_ns));
+}
+
+/* When it is lost although nobody was silent, its own main loop was. */
 void ring_law_on_lease(struct ring_world *world, mu_slot slot, bool held)
 {
     if (!world->plan->small)
         return;
-    if (held)
+    struct ring_record *record = &world->law.records[slot];
+    if (held) {
         check_lease_back(world, slot);
-    world->law.records[slot].lease_ns = world->queue->now_ns;
+        check_lease_from(world, slot);
+    } else {
+        record->lapsed = places(world, slot, true);
+        if (record->lapsed == 0)
+            record->lapsed = places(world, slot, false);
+    }
+    record->lease_ns = world->queue->now_ns;
 }
 
 /* ---- effects ---- */
@@ -313,6 +349,10 @@ static void check_small(struct ring_world *world, mu_slot observer,
         ring_law_fail(world, "evidence", "node %u declares node %u for no reason", observer,
                       subject);
     }
+    if (subject != observer && world->queue->now_ns < pair->taken_ns)
+        ring_law_fail(world, "N9",
+                      "node %u declares node %u, to which a helper may have granted a lease",
+                      observer, subject);
     pair->knows = true;
 }
 
@@ -440,6 +480,19 @@ static void check_watch_answered(struct ring_world *world, mu_slot slot,
                       slot, watch->from);
 }
 
+/* ---- N2: an old HEARD is no sign of life ---- */
+
+static void check_heard(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
+{
+    if (world->law.said_ns == 0 || beat->acked_ns == 0 || beat->acked_ns > world->law.said_ns)
+        return;
+    const struct mu_watch *watch = mu_observe_find(ring_world_detect(world, slot), beat->subject);
+    if (watch != NULL && watch->heard_ns > world->law.heard_ns)
+        ring_law_fail(world, "N2",
+                      "node %u takes an old word of node %u about node %u for a sign of life", slot,
+                      beat->from, beat->subject);
+}
+
 /* ---- steps ---- */
 
 void ring_law_after_step(struct ring_world *world, mu_slot slot,
@@ -460,6 +513,7 @@ void ring_law_after_step(struct ring_world *world, mu_slot slot,
     const struct mu_beat *beat = event->beat;
     if (beat->type == MU_BEAT_WATCH && !world->law.from_out)
         check_watch_answered(world, slot, beat);
+    check_heard(world, slot, beat);
     uint64_t dropped = mu_detect_counts(ring_world_detect(world, slot))->dropped;
     if (world->law.from_out && beat->type != MU_BEAT_DEAD && dropped == world->law.dropped)
         ring_law_fail(world, "fence", "node %u takes a datagram of node %u, which it knows is out",
