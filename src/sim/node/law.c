@@ -95,12 +95,14 @@ static void check_ranges(struct sim_world *world, mu_slot node)
 
 /* ---- W1, W2: who is declared dead has ended ---- */
 
-/* Without detectors, which may err: the oracle speaks for witnesses, and for a ring that waited. */
+/* The oracle speaks for witnesses, and for a ring that waited.  Real detectors may err, but have no
+ * proof. */
 static void check_ended(struct sim_world *world, mu_slot node, const struct mu_notice *notice)
 {
-    if (notice->id.kind == MU_NOTICE_NODE_DEAD && world->plan->ring == NULL &&
+    bool may_err = world->plan->ring != NULL && !mu_notice_is_proof(&notice->id);
+    if (notice->id.kind == MU_NOTICE_NODE_DEAD && !may_err &&
         sim_world_alive(world, (mu_slot)notice->id.index))
-        sim_law_fail(world, "W2", "node %u hears that node %u is dead, which lives", node,
+        sim_law_fail(world, mu_notice_is_proof(&notice->id) ? "W1" : "W2", "node %u hears that node %u is dead, which lives", node,
                      (mu_slot)notice->id.index);
 }
 
