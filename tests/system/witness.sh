@@ -126,7 +126,7 @@ finish
 # ---- both at once: the ring decides, within the timeout ----
 
 start
-kill -KILL "${daemons[3]}" "${witnesses[3]}"
+kill -KILL -- "-${witnesses[3]}" # their process group: one after the other, the witness could speak in between
 wait_until 30 all_told 3 silent || complain "daemon and witness killed: $(cat roll/rank-*)"
 silent=$(at 0 "$MUSTER" why 3 --json --machine "$machine" | sed -n 's/.*"silent_ms":\([0-9]*\).*/\1/p')
 [ "${silent:-9999}" -le $((timeout_ms + period_ms)) ] || complain "declared only after ${silent:-?} ms"
