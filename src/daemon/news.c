@@ -109,7 +109,7 @@ void mu_daemon_node_told(struct mu_daemon *daemon, const struct mu_dead_entry *d
     struct mu_evidence evidence = {
         .verdict = death->proven ? MU_VERDICT_DEAD : MU_VERDICT_SILENT,
         .cause = MU_CAUSE_TOLD,
-        .seen_by = by,
+        .seen_by = by != MU_SLOT_NONE ? by : daemon->net.self.from, /* the launcher has no slot */
         .node = death->slot,
         .seen_ns = mu_now_ns(),
         .clock = daemon->clock,
