@@ -64,6 +64,8 @@ const struct sim_mutant sim_mutants[] = {
      SIM_RING},
     {"take-own", "an observer takes whom it observes itself", MU_DETECT_BROKEN_TAKE_OWN, SIM_RING},
     {"old-take", "a TAKE is followed, however old it may be", MU_DETECT_BROKEN_OLD_TAKE, SIM_RING},
+    {"late-ack", "a beat is acknowledged, however long it waited", MU_DETECT_BROKEN_LATE_ACK,
+     SIM_RING},
     {"old-heard", "HEARD with an old clock is a sign of life", MU_DETECT_BROKEN_HEARD, SIM_RING},
     {"no-askers", "a contribution that comes late is forgotten", MU_AGREE_BROKEN_ASKERS, SIM_AGREE},
     {"deaf-root", "a decision counts from the parent only", MU_AGREE_BROKEN_DEAF_ROOT, SIM_AGREE},

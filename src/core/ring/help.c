@@ -101,6 +101,9 @@ static struct mu_taken *find_taken(struct mu_detect *detect, mu_slot slot, mu_sl
 
 static struct mu_taken *find_unused(struct mu_detect *detect)
 {
+    for (int i = 0; i < MU_DETECT_TAKES; i++) /* what is remembered of others goes last */
+        if (detect->taken[i].slot == MU_SLOT_NONE)
+            return &detect->taken[i];
     for (int i = 0; i < MU_DETECT_TAKES; i++)
         if (is_unused(detect, &detect->taken[i]))
             return &detect->taken[i];
@@ -226,7 +229,7 @@ void mu_help_on_observed(struct mu_detect *detect, mu_slot slot)
 {
     for (int i = 0; i < MU_DETECT_TAKES; i++)
         if (detect->taken[i].slot == slot)
-            detect->taken[i] = (struct mu_taken){.slot = MU_SLOT_NONE};
+            detect->taken[i].nonce = 0; /* the asker's nonce is kept: its TAKE may be recorded */
 }
 
 void mu_help_on_timeout(struct mu_detect *detect, struct mu_detect_update *update)

@@ -185,7 +185,10 @@ void mu_observe_on_beat(struct mu_detect *detect, const struct mu_beat *beat,
         return;
     }
     take_times(detect, watch, beat->nonce);
-    if (beat->nonce <= watch->force_nonce) /* else it counts on other times, and gets no lease */
+    /* Else it counts on other times, or has waited while this node stood still, and others began to
+     * ask in its place: then it gets no lease. */
+    bool waited = mu_detect_lags(detect) && !mu_detect_is_broken(detect, MU_DETECT_BROKEN_LATE_ACK);
+    if (beat->nonce <= watch->force_nonce && !waited)
         acknowledge(detect, beat, update);
     watch->incarnation = beat->from_incarnation;
     watch->stamp_ns = beat->stamp_ns;

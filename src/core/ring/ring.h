@@ -39,6 +39,7 @@ enum mu_detect_broken {
     MU_DETECT_BROKEN_TAKE_OWN = 1u << 14,    /* an observer takes whom it observes itself */
     MU_DETECT_BROKEN_HEARD = 1u << 15,       /* HEARD with an old clock is a sign of life */
     MU_DETECT_BROKEN_OLD_TAKE = 1u << 16,    /* a TAKE is followed, however old it may be */
+    MU_DETECT_BROKEN_LATE_ACK = 1u << 18,    /* a beat is acknowledged, however long it waited */
     MU_DETECT_BROKEN_LOOP = 1u << 17,        /* the main loop may stand still for ever */
 };
 

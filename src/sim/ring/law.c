@@ -313,6 +313,15 @@ static void check_fresh(struct ring_world *world, mu_slot slot, const struct mu_
                       beat->to);
 }
 
+/* N3: whoever stood still may have been taken for dead, and another one begun to ask. */
+static void check_late_ack(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
+{
+    if (beat->type == MU_BEAT_ACK && world->law.lagged &&
+        beat->nonce == ring_pair(world, slot, beat->to)->watch_nonce)
+        ring_law_fail(world, "N3", "node %u stood still, and acknowledges what node %u said before",
+                      slot, beat->to);
+}
+
 /* N9: who observes a node itself has an answer of its own, and takes it for nobody. */
 static void check_taken(struct ring_world *world, mu_slot slot, const struct mu_beat *beat)
 {
@@ -360,5 +369,6 @@ void ring_law_on_send(struct ring_world *world, mu_slot slot, const struct mu_be
         note_take(world, slot, beat);
     check_fresh(world, slot, beat);
     check_taken(world, slot, beat);
+    check_late_ack(world, slot, beat);
     check_quiet(world, slot, beat);
 }

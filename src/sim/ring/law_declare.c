@@ -60,6 +60,17 @@ static uint32_t rounds_in_time(const struct ring_world *world, uint64_t time_ns,
     return takes_ns >= time_ns ? 0 : (uint32_t)((time_ns - takes_ns) / slack_ns);
 }
 
+/* It gives a watch up when it had no word of the watcher for five timeouts. */
+static bool beats_to(const struct ring_world *world, mu_slot slot, mu_slot observer)
+{
+    const struct mu_detect *detect = ring_world_detect(world, slot);
+    for (int i = 0; i < MU_DETECT_WATCHERS; i++)
+        if (detect->watchers[i].slot == observer &&
+            detect->watchers[i].unanswered != MU_WATCHER_ENDED)
+            return true;
+    return false;
+}
+
 static bool is_excused(const struct ring_world *world, mu_slot observer, mu_slot subject,
                        uint64_t since_ns, bool was_heard)
 {
@@ -84,7 +95,7 @@ static bool is_excused(const struct ring_world *world, mu_slot observer, mu_slot
         return lost > 0 || rounds_in_time(world, (RING_SLACKS - 1) * slack_ns, takes_ns) == 0;
     /* A node beats to a few at once only, and keeps those that stand nearer, also when they are
      * dead and it was not told yet: then there are only questions. */
-    if (ring_pair(world, observer, subject)->refused &&
+    if ((ring_pair(world, observer, subject)->refused || !beats_to(world, subject, observer)) &&
         rounds_in_time(world, (RING_SLACKS - 1) * slack_ns, takes_ns) == 0)
         return true;
     if (was_heard)

@@ -212,6 +212,8 @@ static uint64_t bound_ns(const struct ring_world *world, const struct ring_failu
     /* Reported as unreachable: whoever observed it meanwhile may have extended its lease. */
     if (world->plan->small && ring_pair(world, observer, failure->slot)->reported_ns != 0)
         until_ns += delay_ns + law->timeout_ns_max - law->period_ns_max + 2 * slack_ns;
+    if (world->plan->small)
+        until_ns = ring_law_max(until_ns, ring_pair(world, observer, failure->slot)->taken_ns);
     uint64_t told_ns = last_told_ns(world, failure->slot, observer);
     if (told_ns > 0)
         until_ns = ring_law_max(until_ns, told_ns + 2 * delay_ns + law->timeout_ns_max + once_ns);
