@@ -21,7 +21,7 @@ fuzz_names = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 # Targets share the trees, so they take turns; Ninja and CTest are parallel by themselves.
 .NOTPARALLEL:
-.PHONY: all shipped demo test check tidy format fuzz install clean help setup test-setup
+.PHONY: all shipped demo test check soak tidy format fuzz install clean help setup test-setup
 
 all: setup             ## build everything into build/ (the default), tests included where that can be
 	@$(call tree,build)
@@ -42,6 +42,9 @@ test: test-setup all   ## build all trees and run every test: what CI runs
 
 check: test-setup all  ## the daily loop: unit tests, seeds, short simulations, tidy
 	@ctest --test-dir build --output-on-failure -j "$$(($$(nproc) + 1))" -R '$(quick_tests)'
+
+soak: all              ## what takes hours: many more worlds for the simulator
+	@failed=0; for script in tests/soak/*.sh; do MUSTER="$(CURDIR)/build/bin/muster" $$script || failed=1; done; exit $$failed
 
 tidy: test-setup all   ## check what a machine can check about the source
 	@tools/tidy . build

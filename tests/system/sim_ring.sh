@@ -16,20 +16,21 @@ refuses() {
     done
 }
 
-seeds=1:600 nodes=4096
+seeds=1:600 small=1:12000 nodes=4096
 if [ "${MUSTER_SANITIZED:-0}" -eq 1 ]; then
-    seeds=1:60 nodes=512
+    seeds=1:60 small=1:300 nodes=512
 fi
 
 # ---- random worlds ----
 
 "$MUSTER" sim check ring --nodes 2:64 --seeds $seeds || complain "check ring, seeds $seeds"
+"$MUSTER" sim check ring --nodes 2:6 --seeds $small || complain "check ring, small worlds, seeds $small"
 
 # ---- the checkers themselves ----
 
 if [ "${MUSTER_SANITIZED:-0}" -eq 0 ]; then
     "$MUSTER" sim mutants ring --json | tee mutants
-    [ "$(grep -c '"caught":true' mutants)" -ge 9 ] && ! grep -q '"caught":false' mutants ||
+    [ "$(grep -c '"caught":true' mutants)" -ge 19 ] && ! grep -q '"caught":false' mutants ||
         complain "a mutant of the ring is not caught"
     for mutant in $(word mutant mutants); do # each is found again by its seed alone
         seed=$(grep "\"$mutant\"" mutants | sed -n 's/.*"seed":\([0-9]*\).*/\1/p')
