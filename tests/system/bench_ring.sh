@@ -143,7 +143,7 @@ MUSTER_TEST=$tag "$MUSTER" bench nodefail --nodes 3 --procs 1 --period-ms 20000 
     --json >out 2>err &
 pid=$!
 until_true 60 reader_of $pid || complain "no reader was started"
-kill -KILL "$(pgrep -P $pid -x musterd | head -1)"
+kill -KILL "$(pgrep -P "$(pgrep -d, -P $pid -x muster-witness)" -x musterd | head -1)"
 wait $pid
 code=$?
 [ $code -eq 1 ] || complain "exit $code after a daemon was killed early"

@@ -114,13 +114,22 @@ static uint64_t last_between_ns(const struct ring_world *world, mu_slot slot, mu
     return last_ns;
 }
 
-/* Of neighbours that failed one after the other the time runs from the last one, as in D4. */
+/* When this node lost the one that observed it; 0: it did not. */
+static uint64_t lost_observer_ns(const struct ring_world *world, mu_slot slot)
+{
+    return last_between_ns(world, slot, observer_of(world, slot));
+}
+
+/* Of neighbours that failed one after the other the time runs from the last one, as in D4; so it
+ * does when the observer's own observer failed, and it had no lease. */
 static void count_detected(struct ring_world *world, const struct ring_failure *failure)
 {
     struct ring_law *law = &world->law;
     mu_slot slot = failure->slot, before = slot == 0 ? world->size - 1 : slot - 1;
     uint64_t declared_ns = world->seats[slot].declared_ns;
-    uint64_t between_ns = last_between_ns(world, slot, observer_of(world, slot));
+    mu_slot observer = observer_of(world, slot);
+    uint64_t between_ns = last_between_ns(world, slot, observer);
+    between_ns = ring_law_max(between_ns, lost_observer_ns(world, observer));
     if (declared_ns < failure->at_ns)
         return; /* it was declared before, and nobody was told */
     if (between_ns == 0 && world->seats[before].failed_ns == MU_NEVER) {
@@ -227,10 +236,12 @@ static uint64_t lease_bound_ns(const struct ring_world *world, mu_slot observer)
 {
     const struct ring_law *law = &world->law;
     uint64_t now_ns = world->queue->now_ns, delay_ns = world->plan->net.delay_ns_max;
-    if (!world->plan->small)
-        return 0;
-    const struct ring_record *record = &law->records[observer];
     uint64_t late_ns = TIMERS_LATE * world->plan->timer_ns_max + world->plan->queue_ns_max + 1000;
+    if (!world->plan->small) {
+        uint64_t lost_ns = lost_observer_ns(world, observer);
+        return lost_ns == 0 ? 0 : lost_ns + 3 * law->timeout_ns_max + 6 * delay_ns + late_ns;
+    }
+    const struct ring_record *record = &law->records[observer];
     if (mu_detect_lease_held(ring_world_detect(world, observer)))
         return record->lease_ns + late_ns;
     mu_slot by = observer_of(world, observer);

@@ -122,7 +122,7 @@ static void fill_result(const struct sim_run_ring *run, const struct ring_world 
     result->detect_ms_max = (double)law->detect_ns_max / 1e6;
     result->detect_group_ms_max = (double)law->detect_group_ns_max / 1e6;
     result->bound_ms = (double)(run->timeout_ns + DELAY_NS_MAX) / 1e6;
-    result->bound_group_ms = (double)(2 * run->timeout_ns - run->period_ns + DELAY_NS_MAX) / 1e6;
+    result->bound_group_ms = (double)(3 * run->timeout_ns + DELAY_NS_MAX) / 1e6;
     result->messages_per_node_period = (double)world->sent_counted / periods / (double)run->nodes;
     result->state_bytes_per_node = world->detect_bytes;
     result->virtual_ms = (double)world->queue->now_ns / 1e6;
