@@ -78,7 +78,7 @@ static bool is_death_known(const struct mu_node *node, const struct mu_notice_id
 {
     mu_slot slot = (mu_slot)id->index;
     uint32_t incarnation = mu_notice_incarnation(id);
-    if (mu_notice_is_proof(id) && (node->config.broken_rules & MU_BROKEN_FIRST_WINS) == 0)
+    if (mu_notice_is_proof(id) && !is_broken(node, MU_BROKEN_FIRST_WINS))
         return mu_dead_is_proven(&node->dead, slot, incarnation);
     return mu_dead_has(&node->dead, slot, incarnation);
 }

@@ -48,12 +48,12 @@ struct mu_queue {
 struct mu_spread {
     mu_slot self;
     uint32_t size;
-    uint16_t edge_count;
-    uint16_t broken_rules;
+    uint32_t broken_rules;
     uint32_t duplicates; /* copies that came in after the first, modulo 2^32 */
     struct mu_edge *edges;
     struct mu_held *held;
-    mu_body *order;    /* held notices by identity */
+    mu_body *order; /* held notices by identity */
+    uint16_t edge_count;
     uint16_t count;    /* entries of 'order' */
     uint16_t deaths;   /* of these, deaths of nodes: they have room of their own */
     uint16_t capacity; /* for the others */
