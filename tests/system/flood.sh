@@ -11,6 +11,7 @@ processes=$((per_node * nodes))
 real=$MUSTER
 mkdir bin
 cp "$real" bin/muster
+ln -s "$(dirname "$real")/../lib" lib # where it looks for its libraries
 MUSTER=$scratch/bin/muster
 daemons_with() {
     printf '#!/bin/sh\nexec "%s/musterd" %s "$@"\n' "$(dirname "$real")" "$*" >bin/musterd
@@ -53,7 +54,7 @@ flood() {
     MUSTER_TEST=$tag "$MUSTER" run --nodes $nodes -n $processes --on-failure continue --no-pmix --report report \
         --heartbeat 100ms,500ms "$scratch/one" >out 2>err &
     local launcher=$! victim machine
-    until_true 60 all_here || complain "not all processes have begun"
+    until_true 60 all_here || { complain "not all processes have begun"; exit 1; }
     victim=$(awk '$1 == "PPid:" { print $2 }' "/proc/$(<here.$((3 * per_node)))/status") # the daemon of node 3
     machine=$(tr '\0' '\n' <"/proc/$(<here.0)/environ" | sed -n 's,^MUSTER_SOCKET=.*/\([0-9a-f]*\)/[0-9]*$,\1,p')
     kill -STOP "$victim"
