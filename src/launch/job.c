@@ -118,7 +118,10 @@ void job_answer(struct job *job, mu_slot node, uint32_t number, uint32_t made, c
     send_message(job_host_of(job, node), &message);
 }
 
-/* ---- the last helper of a ring: nothing is kept, and nothing decided here ---- */
+/* ---- the last helper of a ring ----
+ *
+ * Nothing is kept for it.  Of two nodes that declare each other, the one whose word comes first
+ * goes on: the other one is lost from then on, and not listened to. */
 
 static void say_reach(struct job_host *host, const struct mu_launch_reach *asked, uint8_t reach,
                       uint64_t clock_ns)
@@ -137,7 +140,7 @@ void job_take_ask(struct job_host *host, const struct mu_launch_reach *ask)
         return;
     struct job_host *subject = job_host_of(job, ask->other);
     if (subject->conn == NULL) {
-        say_reach(host, ask, MU_LAUNCH_UNREACHED, 0);
+        say_reach(host, ask, subject->lost ? MU_LAUNCH_GAVE_UP : MU_LAUNCH_UNREACHED, 0);
         return;
     }
     struct mu_launch_message ping = {.type = MU_LAUNCH_PING, .reach = *ask};

@@ -80,6 +80,14 @@ static mu_slot helper_at(const struct mu_detect *detect, uint64_t onward)
     return MU_SLOT_NONE;
 }
 
+void mu_ask_to_be_chosen(struct mu_detect *detect, mu_slot subject, struct mu_detect_update *update)
+{
+    struct mu_detect_effect *effect = mu_detect_add(update, MU_DETECT_ASK_LAUNCHER);
+    effect->ask.subject = subject;
+    effect->ask.nonce = ++detect->nonce;
+    effect->ask.stamp_ns = detect->now_ns;
+}
+
 /* Nobody else is left to be asked. */
 static void ask_launcher(struct mu_detect *detect, mu_slot subject, struct mu_detect_update *update)
 {
@@ -88,10 +96,7 @@ static void ask_launcher(struct mu_detect *detect, mu_slot subject, struct mu_de
     if (detect->ask.subject != subject)
         forget_helpers(detect);
     detect->ask.subject = subject;
-    struct mu_detect_effect *effect = mu_detect_add(update, MU_DETECT_ASK_LAUNCHER);
-    effect->ask.subject = subject;
-    effect->ask.nonce = ++detect->nonce;
-    effect->ask.stamp_ns = detect->now_ns;
+    mu_ask_to_be_chosen(detect, subject, update);
 }
 
 void mu_ask_one(struct mu_detect *detect, mu_slot subject, uint32_t incarnation, uint32_t turn,
@@ -304,6 +309,8 @@ void mu_ask_on_launcher(struct mu_detect *detect, const struct mu_detect_event *
     mu_slot subject = event->launcher.subject;
     uint64_t nonce = event->launcher.nonce, stamp_ns = event->launcher.stamp_ns;
     uint32_t reach = event->launcher.reach;
+    if (reach == MU_LAUNCHER_GAVE_UP) /* that is final, however old the word */
+        mu_out_on_given_up(detect, subject);
     if (!mu_ask_is_on(detect) || nonce < detect->ask.first_nonce ||
         !mu_ask_is_answered_in_time(detect, nonce, stamp_ns) || subject >= detect->size ||
         subject == detect->self || reach == MU_LAUNCHER_NONE) {

@@ -51,6 +51,12 @@ struct mu_lease {
 
 /* ---- who is out: out.c ---- */
 
+struct mu_unproven {
+    mu_slot slot;
+    uint32_t incarnation; /* 0: not known here */
+    bool given_up;        /* by the launcher */
+};
+
 struct mu_tell {
     uint64_t next_ns;  /* DEAD goes out again; MU_NEVER: to nobody */
     uint64_t until_ns; /* to one that learned of nobody new since */
@@ -189,7 +195,7 @@ struct mu_detect {
     bool started, fenced;
     struct mu_lease lease;
     struct mu_tell tell;
-    struct mu_dead_entry *unproven; /* those of 'dead' that were only silent, or unreachable */
+    struct mu_unproven *unproven; /* those of 'dead' that were only silent, or unreachable */
     uint32_t unproven_count;
     /* NEAREST: the one observed.  MENDED: while it is silent, the first one back that answers. */
     struct mu_watch ring[MU_RING_WATCHES];
@@ -307,6 +313,12 @@ void mu_loop_hush(struct mu_detect_update *update);
 /* ---- out.c: besides the two above ---- */
 
 /* The node says so. */
+/* The launcher has given this one up.  So it is settled which of the two goes on. */
+void mu_out_on_given_up(struct mu_detect *detect, mu_slot slot);
+
+/* Nobody else is left, and all that are out without proof are given up by the launcher. */
+bool mu_out_is_chosen(const struct mu_detect *detect);
+
 void mu_out_on_out(struct mu_detect *detect, mu_slot slot, uint32_t incarnation, bool proven,
                    struct mu_detect_update *update);
 void mu_out_on_dead(struct mu_detect *detect, const struct mu_beat *beat,
@@ -519,6 +531,10 @@ void mu_ask_on_next(struct mu_detect *detect, struct mu_detect_update *update);
 void mu_ask_on_reply(struct mu_detect *detect, const struct mu_beat *beat,
                      struct mu_detect_update *update);
 void mu_ask_on_timeout(struct mu_detect *detect, struct mu_detect_update *update);
+
+/* Nobody is left: has the launcher given this one up, which is out without proof? */
+void mu_ask_to_be_chosen(struct mu_detect *detect, mu_slot subject,
+                         struct mu_detect_update *update);
 
 /* A connection broke: if it was to the node observed, that one is asked now. */
 void mu_ask_on_broke(struct mu_detect *detect, mu_slot slot);

@@ -24,7 +24,7 @@ void mu_detect_fence(struct mu_detect *detect, mu_slot by, struct mu_detect_upda
 
 /* ---- out without proof ---- */
 
-static struct mu_dead_entry *find_unproven(struct mu_detect *detect, mu_slot slot)
+static struct mu_unproven *find_unproven(struct mu_detect *detect, mu_slot slot)
 {
     for (uint32_t i = 0; i < detect->unproven_count; i++)
         if (detect->unproven[i].slot == slot)
@@ -34,12 +34,12 @@ static struct mu_dead_entry *find_unproven(struct mu_detect *detect, mu_slot slo
 
 static void note_unproven(struct mu_detect *detect, mu_slot slot, uint32_t incarnation)
 {
-    struct mu_dead_entry *known = find_unproven(detect, slot);
+    struct mu_unproven *known = find_unproven(detect, slot);
     if (known == NULL && mu_dead_is_out(&detect->dead, slot))
         return; /* its death was proven before */
     if (known == NULL) {
         known = &detect->unproven[detect->unproven_count++];
-        *known = (struct mu_dead_entry){.slot = slot};
+        *known = (struct mu_unproven){.slot = slot};
     }
     if (incarnation > known->incarnation)
         known->incarnation = incarnation;
@@ -47,9 +47,24 @@ static void note_unproven(struct mu_detect *detect, mu_slot slot, uint32_t incar
 
 static void note_proven(struct mu_detect *detect, mu_slot slot)
 {
-    struct mu_dead_entry *known = find_unproven(detect, slot);
+    struct mu_unproven *known = find_unproven(detect, slot);
     if (known != NULL)
         *known = detect->unproven[--detect->unproven_count];
+}
+
+void mu_out_on_given_up(struct mu_detect *detect, mu_slot slot)
+{
+    struct mu_unproven *known = find_unproven(detect, slot);
+    if (known != NULL)
+        known->given_up = true;
+}
+
+bool mu_out_is_chosen(const struct mu_detect *detect)
+{
+    for (uint32_t i = 0; i < detect->unproven_count; i++)
+        if (!detect->unproven[i].given_up)
+            return false;
+    return detect->nearest == MU_SLOT_NONE && detect->unproven_count > 0;
 }
 
 bool mu_detect_take_out(struct mu_detect *detect, mu_slot slot, uint32_t incarnation, bool proven,
@@ -110,7 +125,7 @@ void mu_out_tell(struct mu_detect *detect, mu_slot slot, uint32_t incarnation,
 }
 
 /* Of those that are out without proof, this node tells whom it would observe if they lived. */
-static bool is_mine(const struct mu_detect *detect, const struct mu_dead_entry *entry)
+static bool is_mine(const struct mu_detect *detect, const struct mu_unproven *entry)
 {
     return entry->incarnation != 0 &&
            (detect->nearest == MU_SLOT_NONE ||
@@ -132,9 +147,11 @@ void mu_out_on_timeout(struct mu_detect *detect, struct mu_detect_update *update
     for (; is_telling(detect) && tell->at < detect->unproven_count; tell->at++) {
         if (mu_detect_room(update) <= ROOM_KEPT)
             return; /* the others at once, in another step */
-        const struct mu_dead_entry *entry = &detect->unproven[tell->at];
+        const struct mu_unproven *entry = &detect->unproven[tell->at];
         if (is_mine(detect, entry))
             mu_out_tell(detect, entry->slot, entry->incarnation, update);
+        if (detect->nearest == MU_SLOT_NONE && !entry->given_up)
+            mu_ask_to_be_chosen(detect, entry->slot, update);
     }
     tell->at = 0;
     tell->next_ns = is_telling(detect) ? detect->now_ns + detect->period_ns : MU_NEVER;

@@ -131,11 +131,15 @@ static void decide(struct mu_detect *detect, struct mu_detect_update *update)
 {
     struct mu_part *part = &detect->part;
     mu_slot other = subject_of(detect)->slot;
-    uint32_t reach_me = detect->ask.launcher != MU_LAUNCHER_NONE ? 1 : 0;
-    uint32_t reach_other = detect->ask.launcher == MU_LAUNCHER_HEARD ? 1 : 0;
+    uint32_t reach_me = 0, reach_other = 0;
     for (int i = 0; i < MU_DETECT_HELPERS; i++) {
         reach_me += detect->ask.helper[i].reach != MU_REACH_NONE ? 1 : 0;
         reach_other += detect->ask.helper[i].reach == MU_REACH_HEARD ? 1 : 0;
+    }
+    bool are_two = detect->dead.count + 2 == detect->size; /* then it is the only helper */
+    if (are_two && detect->ask.launcher != MU_LAUNCHER_NONE) {
+        reach_me = 1;
+        reach_other = detect->ask.launcher == MU_LAUNCHER_HEARD ? 1 : 0;
     }
     if (reach_me == 0) { /* doubt: other helpers may answer */
         begin_decision(detect);

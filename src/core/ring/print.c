@@ -53,5 +53,6 @@ void mu_detect_fingerprint(const struct mu_detect *detect, struct mu_fingerprint
                                       detect->dead.entries[i].incarnation);
     for (uint32_t i = 0; i < detect->unproven_count; i++)
         mu_fingerprint_add(print, (uint64_t)detect->unproven[i].slot << 32 |
-                                      detect->unproven[i].incarnation);
+                                      detect->unproven[i].incarnation |
+                                      (uint64_t)detect->unproven[i].given_up << 63);
 }

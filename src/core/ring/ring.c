@@ -84,7 +84,7 @@ static struct mu_detect *lay_out(struct mu_arena *arena, const struct mu_detect_
     struct mu_dead unused; /* a measuring arena hands out no memory to write to */
     struct mu_detect *detect = mu_arena_array_line(arena, 1, sizeof *detect);
     mu_dead_init(detect == NULL ? &unused : &detect->dead, arena, config->size, config->dead);
-    struct mu_dead_entry *unproven = mu_arena_array(arena, config->dead, sizeof *unproven);
+    struct mu_unproven *unproven = mu_arena_array(arena, config->dead, sizeof *unproven);
     if (detect != NULL)
         detect->unproven = unproven;
     return detect;

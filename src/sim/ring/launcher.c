@@ -10,6 +10,13 @@ bool ring_launcher_reaches(const struct ring_world *world, mu_slot slot)
     return draw < world->plan->launcher.reaches_percent;
 }
 
+/* It believes whom it has not given up, and listens to nobody that it has. */
+void ring_launcher_on_word(struct ring_world *world, mu_slot by, mu_slot out)
+{
+    if (ring_launcher_reaches(world, by) && !world->seats[by].given_up)
+        world->seats[out].given_up = true;
+}
+
 static void answer(struct ring_world *world, mu_slot slot, const struct mu_detect_effect *effect,
                    enum mu_launcher_reach reach, uint64_t at_ns)
 {
@@ -29,7 +36,7 @@ void ring_launcher_on_ask(struct ring_world *world, mu_slot slot,
     const struct ring_launcher *launcher = &world->plan->launcher;
     uint64_t now_ns = world->queue->now_ns, round_ns = 2 * world->plan->net.delay_ns_max;
     bool stands_still = now_ns >= launcher->still_from_ns && now_ns < launcher->still_until_ns;
-    if (stands_still || !ring_launcher_reaches(world, slot))
+    if (stands_still || !ring_launcher_reaches(world, slot) || world->seats[slot].given_up)
         return;
     answer(world, slot, effect, MU_LAUNCHER_TRYING,
            now_ns + 1000 + ring_world_draw_ns(world, round_ns));
@@ -54,7 +61,9 @@ void ring_launcher_on_answer(struct ring_world *world, const struct sim_item *it
                                                  .nonce = word.nonce,
                                                  .stamp_ns = word.stamp_ns,
                                                  .reach = word.reach}};
-    if (word.reach == MU_LAUNCHER_HEARD && !hears)
+    if (world->seats[subject].given_up)
+        event.launcher.reach = MU_LAUNCHER_GAVE_UP;
+    else if (word.reach == MU_LAUNCHER_HEARD && !hears)
         event.launcher.reach = MU_LAUNCHER_UNREACHED;
     else if (word.reach == MU_LAUNCHER_HEARD && sim_random_chance(&world->random, 50))
         event.launcher.clock_ns = 1 + ring_world_clock_ns(world, subject) +

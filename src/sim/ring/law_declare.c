@@ -211,11 +211,18 @@ static bool is_granted_by(const struct mu_detect *detect, mu_slot observer)
     return false;
 }
 
+/* The launcher listens to one of the two alone, whatever the other one declares: that one gets no
+ * lease from anybody. */
+static bool was_settled(const struct ring_world *world, mu_slot observer, mu_slot subject)
+{
+    return world->seats[observer].given_up && !world->seats[subject].given_up;
+}
+
 static void check_lease(struct ring_world *world, mu_slot observer, mu_slot subject)
 {
     const struct mu_detect *detect = ring_world_detect(world, subject);
     uint64_t now_ns = world->queue->now_ns;
-    if (!ring_world_lives(world, subject))
+    if (!ring_world_lives(world, subject) || was_settled(world, observer, subject))
         return;
     if (mu_detect_lease_until_ns(detect) <= now_ns + ring_world_clock_ns(world, subject)) {
         /* Its own flag follows as soon as it gets to run. */
@@ -267,7 +274,7 @@ static void check_lease_back(struct ring_world *world, mu_slot slot)
     uint64_t declared_ns = world->seats[slot].declared_ns;
     uint64_t window_ns = ring_law_min(declared_ns, 2 * world->law.timeout_ns_max);
     if (declared_ns == MU_NEVER || record->lease_ns == 0 || !world->seats[slot].told ||
-        !spreads_in_time(world, declared_ns) ||
+        was_settled(world, record->declared_by, slot) || !spreads_in_time(world, declared_ns) ||
         others_lost(world, record->declared_by, slot, declared_ns - window_ns))
         return;
     ring_law_fail(world, "lease",
@@ -275,14 +282,24 @@ static void check_lease_back(struct ring_world *world, mu_slot slot)
                   record->declared_by, ms(world->queue->now_ns - declared_ns));
 }
 
-/* Without end: all others are out, and that is proven. */
+/* Without end: all others are out, and that is proven, or the launcher listens to this one alone.
+ */
 static void check_endless(struct ring_world *world, mu_slot slot)
 {
-    for (mu_slot other = 0; other < world->size; other++)
-        if (other != slot && !ring_pair(world, slot, other)->proven)
+    const struct ring_seat *seats = world->seats;
+    for (mu_slot other = 0; other < world->size; other++) {
+        if (other == slot)
+            continue;
+        if (ring_world_lives(world, other) && !seats[other].fenced &&
+            mu_detect_lease_until_ns(ring_world_detect(world, other)) == MU_NEVER)
+            ring_law_fail(world, "lease", "nodes %u and %u both hold a lease without end", slot,
+                          other);
+        if (!ring_pair(world, slot, other)->proven &&
+            (!seats[other].given_up || seats[slot].given_up))
             ring_law_fail(world, "lease",
                           "node %u holds a lease without end; nothing proves that node %u is dead",
                           slot, other);
+    }
 }
 
 /* Places whose leases have run out, or not; a bit for each. */

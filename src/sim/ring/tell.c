@@ -46,6 +46,7 @@ void ring_tell_on_verdict(struct ring_world *world, const struct sim_item *item)
     if (seat->crashed || (seat->fenced && sim_random_chance(&world->random, 50)))
         return;
     ring_law_on_declared(world, item->peer);
+    ring_launcher_on_word(world, item->node, item->peer);
     if (world->plan->nodes != NULL)
         sim_world_push(world->plan->nodes, item->at_ns, SIM_TELL, item->node, item->peer, 0);
     else

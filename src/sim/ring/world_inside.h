@@ -31,6 +31,8 @@ void ring_fault_wait_in_socket(struct ring_world *world, mu_slot slot, uint32_t 
 /* ---- launcher.c ---- */
 
 /* The launcher is asked, and answers: an effect, and a queue item. */
+/* A node that the launcher listens to says that another one is dead. */
+void ring_launcher_on_word(struct ring_world *world, mu_slot by, mu_slot out);
 void ring_launcher_on_ask(struct ring_world *world, mu_slot slot,
                           const struct mu_detect_effect *effect);
 void ring_launcher_on_answer(struct ring_world *world, const struct sim_item *item);

@@ -107,7 +107,12 @@ struct mu_launch_job {
 #define MU_RANK_NONE UINT32_MAX
 
 /* How far a launcher came: the numbers of enum mu_launcher_reach. */
-enum mu_launch_how_far { MU_LAUNCH_TRYING = 1, MU_LAUNCH_UNREACHED, MU_LAUNCH_HEARD };
+enum mu_launch_how_far {
+    MU_LAUNCH_TRYING = 1,
+    MU_LAUNCH_UNREACHED,
+    MU_LAUNCH_HEARD,
+    MU_LAUNCH_GAVE_UP
+};
 
 /* A question of one daemon about another, on its way to there and back.  The launcher keeps nothing
  * of it. */

@@ -476,6 +476,27 @@ static void of_two_that_the_launcher_hears_the_higher_one_goes(void **state)
     few_free(few);
 }
 
+/* Alone without proof: no lease, until the launcher has given all the others up. */
+static void the_last_one_has_a_lease_when_the_launcher_chose_it(void **state)
+{
+    (void)state;
+    struct few *few = few_started(3);
+    const struct mu_detect *last = few->nodes[0].detect;
+    few->launcher = MU_LAUNCHER_UNREACHED;
+    few_run(few, 1037 * MS);
+    few_kill(few, 1);
+    few_kill(few, 2);
+    few_run(few, 1500 * MS);
+    assert_non_null(few_find(few, MU_DETECT_VERDICT, 1, 0));
+    assert_non_null(few_find(few, MU_DETECT_VERDICT, 2, 0));
+    assert_false(mu_detect_lease_held(last));
+    few->launcher = MU_LAUNCHER_GAVE_UP;
+    few_run(few, 200 * MS);
+    assert_true(mu_detect_lease_held(last));
+    assert_true(mu_detect_lease_until_ns(last) == MU_NEVER);
+    few_free(few);
+}
+
 static void an_answer_of_the_launcher_to_no_question_of_now_is_dropped(void **state)
 {
     (void)state;
@@ -1030,6 +1051,7 @@ int main(void)
         cmocka_unit_test(what_nobody_can_decide_is_reported),
         cmocka_unit_test(a_launcher_that_answers_late_ends_the_doubt),
         cmocka_unit_test(of_two_that_the_launcher_hears_the_higher_one_goes),
+        cmocka_unit_test(the_last_one_has_a_lease_when_the_launcher_chose_it),
         cmocka_unit_test(an_answer_of_the_launcher_to_no_question_of_now_is_dropped),
         cmocka_unit_test(a_broken_connection_only_makes_the_observer_ask),
         cmocka_unit_test(a_broken_connection_brings_no_verdict_forward),
