@@ -108,6 +108,23 @@ static void dying(void)
     EXPECT(count == 1 && failed[0] == 1);
 }
 
+/* Every rank but one stops the daemon that it is a child of: nothing proves that these nodes are
+ * dead, and the last one has only the launcher to ask. */
+static void last(void)
+{
+    uint64_t bits;
+    EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_AGREED);
+    if (rank != 1) {
+        kill(getppid(), SIGSTOP);
+        for (;;)
+            pause();
+    }
+    for (int i = 0; i < 10; i++)
+        EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_FAILED);
+    EXPECT(muster_ack_failed(m, MUSTER_ALL, &error) == 0);
+    EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_AGREED);
+}
+
 /* Even and odd ranks have a group each, and a second one; all of it at once. */
 static void groups(void)
 {
@@ -245,7 +262,7 @@ int main(int argc, char **argv)
     } whats[] = {
         {"plain", plain},     {"leaving", leaving},     {"dying", dying},
         {"groups", groups},   {"strangers", strangers}, {"nonblocking", nonblocking},
-        {"threads", threads}, {"going_on", going_on},
+        {"threads", threads}, {"going_on", going_on},   {"last", last},
     };
     EXPECT(muster_open(&m, &error) == 0);
     rank = muster_rank(m);

@@ -34,6 +34,8 @@ for nodes in 1 2 5; do
 done
 agree strangers 4 8 6
 agree strangers 2 8 4
+agree last 2 2 1
+agree last 4 4 1
 
 # Two processes and a node are lost, in rounds of their own, and at once.
 for deaths in "5@2 10@3 node:12@5" "0@1 1@1 node:4@1" "node:0@3 node:15@3 6@3"; do
