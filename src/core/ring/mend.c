@@ -221,6 +221,38 @@ static bool is_searching(const struct mu_detect *detect)
     return detect->ring[MU_RING_MENDED].slot == MU_SLOT_NONE || is_found_suspect(detect);
 }
 
+/* ---- who is silent, and cannot be declared ---- */
+
+static mu_slot next_behind(const struct mu_detect *detect)
+{
+    uint32_t reach = mu_mend_reach(detect);
+    if (reach + 1 >= detect->size)
+        return MU_SLOT_NONE;
+    mu_slot slot =
+        mu_dead_next_live(&detect->dead, mu_detect_slot_at(detect, reach + 1), true, detect->self);
+    return slot != MU_SLOT_NONE && mu_detect_distance(detect, slot) > reach ? slot : MU_SLOT_NONE;
+}
+
+/* Without a lease nobody is declared, so one that was found and fell silent would be waited for
+ * until the lease is back; and the next one behind, which lives, may wait for its own lease, which
+ * it has from this node.  When the one found makes way; MU_NEVER: it need not. */
+static uint64_t way_ns(const struct mu_detect *detect)
+{
+    bool held = mu_detect_lease_until_ns(detect) > detect->now_ns;
+    if (held || !is_found_suspect(detect) || detect->mend.batch_ns != MU_NEVER ||
+        next_behind(detect) == MU_SLOT_NONE)
+        return MU_NEVER;
+    return mu_watch_silent_ns(&detect->ring[MU_RING_MENDED]) + detect->timeout_ns;
+}
+
+static void make_way(struct mu_detect *detect, struct mu_detect_update *update)
+{
+    struct mu_watch *found = &detect->ring[MU_RING_MENDED];
+    mu_slot next = next_behind(detect);
+    mu_observe_end(detect, found, update);
+    mu_observe_begin(detect, found, next, 0, update);
+}
+
 void mu_mend_on_timeout(struct mu_detect *detect, struct mu_detect_update *update)
 {
     const struct mu_watch *nearest = &detect->ring[MU_RING_NEAREST];
@@ -236,6 +268,8 @@ void mu_mend_on_timeout(struct mu_detect *detect, struct mu_detect_update *updat
         suspect(detect, found);
     if (detect->mend.batch_ns <= detect->now_ns && is_searching(detect))
         next_batch(detect);
+    if (way_ns(detect) <= detect->now_ns)
+        make_way(detect, update);
     sweep(detect, update);
 }
 
@@ -248,5 +282,5 @@ uint64_t mu_mend_deadline_ns(const struct mu_detect *detect)
         return detect->now_ns;
     if (!is_searching(detect))
         return mu_watch_silent_ns(&detect->ring[MU_RING_MENDED]);
-    return detect->mend.batch_ns;
+    return mu_min_ns(detect->mend.batch_ns, way_ns(detect));
 }

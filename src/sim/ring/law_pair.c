@@ -1,6 +1,7 @@
 /* D6, exactly: two nodes cannot reach each other, and nothing else is wrong. */
 #include "sim/ring/law.h"
 
+#include "core/ring/inside.h"
 #include "sim/ring/law_inside.h"
 
 enum {
@@ -62,8 +63,8 @@ void ring_law_on_end_of_pair(struct ring_world *world)
     }
     uint64_t reported_ns = law->pair_reported_ns == 0 ? MU_NEVER : law->pair_reported_ns;
     if (cut->for_ns > (NOTICED + 1) * timeout_ns &&
-        reported_ns > cut->at_ns + NOTICED * timeout_ns + 4 * world->plan->net.delay_ns_max +
-                          NOTICED * world->plan->timer_ns_max)
+        reported_ns > cut->at_ns + NOTICED * timeout_ns + timeout_ns / MU_DETECT_SLACKS +
+                          4 * world->plan->net.delay_ns_max + NOTICED * world->plan->timer_ns_max)
         ring_law_fail(world, "D6",
                       "nodes %u and %u are cut off from each other, and that is not "
                       "reported within %.3f ms",
