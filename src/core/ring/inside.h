@@ -434,6 +434,9 @@ void mu_observe_on_set(struct mu_detect *detect, uint64_t before_ns,
 /* Somebody is out: who is observed now? */
 void mu_observe_settle(struct mu_detect *detect, struct mu_detect_update *update);
 
+/* Whatever came while this node took in nothing is lost: nobody can be blamed for that, and all
+ * have a full timeout again. */
+void mu_observe_forgive(struct mu_detect *detect);
 void mu_observe_give_back(struct mu_detect *detect, uint64_t lag_ns);
 void mu_observe_on_timeout(struct mu_detect *detect, struct mu_detect_update *update);
 uint64_t mu_observe_deadline_ns(const struct mu_detect *detect);
@@ -487,6 +490,7 @@ void mu_mend_resume(struct mu_detect *detect);
 void mu_mend_again(struct mu_detect *detect);
 void mu_mend_on_timeout(struct mu_detect *detect, struct mu_detect_update *update);
 uint64_t mu_mend_deadline_ns(const struct mu_detect *detect);
+void mu_mend_forgive(struct mu_detect *detect);
 void mu_mend_give_back(struct mu_detect *detect, uint64_t lag_ns);
 
 /* ---- ask.c ---- */

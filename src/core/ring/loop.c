@@ -46,6 +46,8 @@ static void say(struct mu_detect *detect, enum mu_loop_phase phase, struct mu_de
 
 void mu_loop_on_answer(struct mu_detect *detect, struct mu_detect_update *update)
 {
+    if (mu_loop_is_silent(detect))
+        mu_observe_forgive(detect);
     if (detect->loop.phase != MU_LOOP_MOVES)
         say(detect, MU_LOOP_MOVES, update);
     detect->loop.asked_ns = MU_NEVER;

@@ -112,6 +112,13 @@ void mu_mend_resume(struct mu_detect *detect)
     detect->mend.batch_ns = never ? MU_NEVER : detect->now_ns;
 }
 
+void mu_mend_forgive(struct mu_detect *detect)
+{
+    for (uint32_t i = 0; i < detect->mend.spans; i++)
+        if (detect->mend.probed_ns[i] != MU_NEVER)
+            detect->mend.probed_ns[i] = detect->now_ns;
+}
+
 void mu_mend_give_back(struct mu_detect *detect, uint64_t lag_ns)
 {
     for (uint32_t i = 0; i < detect->mend.spans; i++)

@@ -298,6 +298,18 @@ void mu_observe_settle(struct mu_detect *detect, struct mu_detect_update *update
 
 /* ---- time ---- */
 
+void mu_observe_forgive(struct mu_detect *detect)
+{
+    for (int i = 0; i < MU_RING_WATCHES; i++) {
+        struct mu_watch *watch = &detect->ring[i];
+        if (watch->slot != MU_SLOT_NONE)
+            watch->lag_ns = mu_max_ns(watch->lag_ns, mu_since_ns(detect->now_ns, watch->heard_ns));
+    }
+    mu_mend_forgive(detect);
+    if (mu_ask_is_on(detect))
+        detect->ask.sure_ns = detect->now_ns;
+}
+
 void mu_observe_give_back(struct mu_detect *detect, uint64_t lag_ns)
 {
     for (int i = 0; i < MU_RING_WATCHES; i++)
