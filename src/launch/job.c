@@ -183,6 +183,8 @@ static bool make_runs(struct job *job, const struct job_config *config)
     if (job->runs == NULL || job->ranks == NULL || job->hosts == NULL || job->host_at == NULL ||
         job->buffer == NULL)
         return false;
+    if (config->lose_declared && (job->words = words_new(nodes)) == NULL)
+        return false;
     if (config->runs != NULL) {
         memcpy(job->runs, config->runs, room * sizeof *job->runs);
         job->run_count = room;
@@ -322,7 +324,6 @@ struct job *job_start(const struct job_config *config, char text[MACHINE_TEXT_MA
     }
     job->machine = config->machine;
     job->hooks = config->hooks;
-    job->lose_declared = config->lose_declared;
     job->size = sum(config);
     if (!make_runs(job, config)) {
         snprintf(text, MACHINE_TEXT_MAX, "no memory for a job of %u processes", job->size);
@@ -380,6 +381,7 @@ void job_free(struct job *job)
     free(job->hosts);
     free(job->host_at);
     free(job->buffer);
+    words_free(job->words);
     free(job);
 }
 

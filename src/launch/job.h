@@ -81,7 +81,8 @@ struct job_config {
     const struct mu_launch_run *runs;
     uint32_t run_count;
     /* A node that a daemon tells to be dead is lost, also while its connection stands: it is
-     * stopped, or cut off.  'told' comes before 'node_lost'. */
+     * stopped, or cut off.  Of sides that declare each other one goes on: words.h.  'told' comes
+     * before 'node_lost'. */
     bool lose_declared;
     bool input; /* rank 0 reads what job_input() is given; else /dev/null */
     bool ignore_sigpipe;

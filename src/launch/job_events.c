@@ -92,6 +92,8 @@ static void end_lost(struct job_host *host, const char *text)
     host->conn = NULL;
     host->lost = true;
     job->hosts_lost++;
+    if (job->words != NULL)
+        words_lost(job->words, host->slot);
     if (left_at(host) > 0 && job->hooks.node_lost != NULL)
         job->hooks.node_lost(job->hooks.owner, host->slot, text);
     struct mu_evidence evidence = {.verdict = MU_VERDICT_DEAD,
@@ -101,26 +103,47 @@ static void end_lost(struct job_host *host, const char *text)
     end_host(host, &evidence);
 }
 
+/* What the daemons know to be dead is dead for its job, too, whether or not it would still speak to
+ * us.  Nobody else can end what it was to do: it may be stopped for ever.  If it lives it is to
+ * know: of two halves that have declared each other, nobody else would say so. */
+static void lose_declared(struct job_host *host, const struct mu_evidence *evidence)
+{
+    char text[MU_EVIDENCE_TEXT_MAX];
+    mu_evidence_text(evidence, text, sizeof text);
+    mu_conn_refuse(host->conn, MU_REFUSE_DEAD, "the other nodes have declared this one dead");
+    end_lost(host, text);
+}
+
+/* All of whom a word counts by now.  A node without the job has nothing to lose here. */
+static void lose_all_declared(struct job *job)
+{
+    const struct mu_evidence *evidence;
+    mu_slot node;
+    if (job->words == NULL)
+        return;
+    while ((evidence = words_next(job->words, job->host_count, &node)) != NULL)
+        if (job_hosts(job, node))
+            lose_declared(job_host_of(job, node), evidence);
+        else
+            words_lost(job->words, node);
+}
+
+static void take_word(struct job *job, const struct job_told *told)
+{
+    if (job->words == NULL || words_take(job->words, told->by, told->node, told->evidence))
+        lose_all_declared(job);
+    else if (job_hosts(job, told->node)) /* no memory to compare it with others */
+        lose_declared(job_host_of(job, told->node), told->evidence);
+}
+
 static void lose(struct job_host *host, const char *text)
 {
     struct job *job = host->job;
     end_lost(host, text);
+    lose_all_declared(job);
     look_for_connected(job);
     look_for_begun(job);
     look_for_idle(job);
-}
-
-/* What the daemons know to be dead is dead for its job, too, whether or not it would still speak to
- * us.  Nobody else can end what it was to do: it may be stopped for ever.  If it lives it is to
- * know: of two halves that have declared each other, nobody else would say so. */
-static void lose_declared(struct job *job, mu_slot node, const struct mu_evidence *evidence)
-{
-    char text[MU_EVIDENCE_TEXT_MAX];
-    if (!job->lose_declared || !job_hosts(job, node))
-        return;
-    struct job_host *host = job_host_of(job, node);
-    mu_conn_refuse(host->conn, MU_REFUSE_DEAD, "the other nodes have declared this one dead");
-    end_lost(host, mu_evidence_text(evidence, text, sizeof text));
 }
 
 static void refuse(struct job_host *host, const char *text)
@@ -185,7 +208,7 @@ static void take_told(struct job_host *host, const struct mu_launch_message *mes
     if (known && job->hooks.told != NULL)
         job->hooks.told(job->hooks.owner, &told);
     if (known && told.is_node && told.node != host->slot)
-        lose_declared(job, told.node, told.evidence);
+        take_word(job, &told);
 }
 
 /* NULL, or the rule that it breaks. */

@@ -3,6 +3,7 @@
 #define MU_LAUNCH_JOB_INSIDE_H
 
 #include "launch/job.h"
+#include "launch/words.h"
 
 #define JOB_NO_HOST UINT32_MAX
 
@@ -44,8 +45,8 @@ struct job {
     uint32_t left;    /* ranks that have not ended */
     uint32_t waiting; /* of these, not started */
     uint32_t streams_left;
-    uint8_t binding; /* enum mu_launch_binding */
-    bool lose_declared;
+    uint8_t binding;     /* enum mu_launch_binding */
+    struct words *words; /* NULL: what daemons say of nodes does not end these here */
     bool connected, stopped, idle;
     bool begun;        /* and said so */
     uint32_t grace_ms; /* stopped */
