@@ -166,10 +166,15 @@ static void write_refuse(struct mu_writer *writer, const struct mu_refuse *refus
     mu_write_bytes(writer, refuse->reason, refuse->length);
 }
 
+static uint8_t version_of(uint8_t type)
+{
+    return type == MU_MESSAGE_REFUSE ? MU_WIRE_REFUSE_VERSION : MU_WIRE_VERSION;
+}
+
 /* All that the length field counts. */
 static void write_counted(struct mu_writer *writer, const struct mu_message *message)
 {
-    mu_write_u8(writer, MU_WIRE_VERSION);
+    mu_write_u8(writer, version_of((uint8_t)message->type));
     mu_write_u8(writer, (uint8_t)message->type);
     switch (message->type) {
     case MU_MESSAGE_NOTICE:
@@ -302,8 +307,8 @@ static struct mu_wire_result read_body(struct mu_reader *reader, struct mu_messa
     return bad(MU_WIRE_TYPE, message->type, 0);
 }
 
-/* The envelope: the length is right, and the version is ours. */
-static struct mu_wire_result read_envelope(struct mu_reader *reader, size_t count)
+/* The envelope: the length is right, and the version is that of the type. */
+static struct mu_wire_result read_envelope(struct mu_reader *reader, size_t count, uint8_t *type)
 {
     uint32_t length = mu_read_u32(reader);
     if (reader->bad)
@@ -315,10 +320,12 @@ static struct mu_wire_result read_envelope(struct mu_reader *reader, size_t coun
     if (length < mu_reader_left(reader))
         return bad(MU_WIRE_TRAILING, mu_reader_left(reader) - length, 0);
     uint8_t version = mu_read_u8(reader);
-    if (version > MU_WIRE_VERSION)
-        return bad(MU_WIRE_VERSION_NEWER, version, MU_WIRE_VERSION);
-    if (version < MU_WIRE_VERSION)
-        return bad(MU_WIRE_VERSION_OLDER, version, MU_WIRE_VERSION);
+    *type = mu_read_u8(reader);
+    uint8_t spoken = version_of(*type);
+    if (version > spoken)
+        return bad(MU_WIRE_VERSION_NEWER, version, spoken);
+    if (version < spoken)
+        return bad(MU_WIRE_VERSION_OLDER, version, spoken);
     return ok();
 }
 
@@ -327,10 +334,11 @@ struct mu_wire_result mu_wire_decode(const uint8_t *bytes, size_t count, struct 
     struct mu_reader reader;
     mu_reader_init(&reader, bytes, count);
     memset(message, 0, sizeof *message);
-    struct mu_wire_result result = read_envelope(&reader, count);
+    uint8_t type = 0;
+    struct mu_wire_result result = read_envelope(&reader, count, &type);
     if (result.error != MU_WIRE_OK)
         return result;
-    message->type = (enum mu_message_type)mu_read_u8(&reader);
+    message->type = (enum mu_message_type)type;
     result = read_body(&reader, message);
     if (result.error != MU_WIRE_OK)
         return result;

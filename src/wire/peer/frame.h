@@ -8,7 +8,10 @@
 #include "core/base/event.h"
 #include "wire/base/bytes.h"
 
-enum { MU_WIRE_VERSION = 1 };
+enum {
+    MU_WIRE_VERSION = 2,
+    MU_WIRE_REFUSE_VERSION = 1, /* of a REFUSE, for ever: who is too old or too new can read why */
+};
 
 enum {
     MU_WIRE_NOTICE_FIXED = 33, /* bytes of a notice before its payload */

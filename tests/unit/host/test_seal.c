@@ -214,7 +214,7 @@ struct hand {
 static void hand_init(struct hand *hand, const struct mu_hello *self)
 {
     memset(hand, 0, sizeof *hand);
-    hand->version = 1;
+    hand->version = 2;
     hand->kind = 1;
     hand->self = *self;
     randombytes_buf(hand->secret, 32);
@@ -573,14 +573,14 @@ static void a_newer_member_is_told_the_version_and_only_after_its_confirm(void *
     struct hand hand;
     begin_kind(MU_SEAL_NOTICES);
     hand_init(&hand, &dialler_self);
-    hand.version = 2;
+    hand.version = 3;
     hand_dial(&hand);
     assert_string_equal(acceptor.events, "B");
     expect_bad(&acceptor, MU_SEAL_VERSION_NEWER, MU_SEAL_CLASS_VERSION);
     expect_text(&acceptor,
-                "version 2 of the other side is newer than 1, the newest this program speaks");
+                "version 3 of the other side is newer than 2, the newest this program speaks");
     hand_expect_version_refuse(&hand, &acceptor, 111,
-                               "version 2 is not spoken here, only version 1");
+                               "version 3 is not spoken here, only version 2");
     assert_int_equal(mu_seal_peer(&acceptor.seal)->from, 3);
 
     /* The same call without the confirmation: nothing but the answer to it. */
@@ -603,7 +603,7 @@ static void a_newer_member_is_told_the_version_and_only_after_its_confirm(void *
 static void a_dialler_tells_another_version_too(void **state)
 {
     (void)state;
-    for (unsigned version = 0; version <= 2; version += 2) {
+    for (unsigned version = 1; version <= 3; version += 2) {
         struct hand hand;
         begin_kind(MU_SEAL_NOTICES);
         hand_init(&hand, &acceptor_self);
@@ -611,11 +611,11 @@ static void a_dialler_tells_another_version_too(void **state)
         hand.version = (uint8_t)version;
         hand_answer(&hand);
         assert_string_equal(dialler.events, "B");
-        expect_bad(&dialler, version == 2 ? MU_SEAL_VERSION_NEWER : MU_SEAL_VERSION_OLDER,
+        expect_bad(&dialler, version == 3 ? MU_SEAL_VERSION_NEWER : MU_SEAL_VERSION_OLDER,
                    MU_SEAL_CLASS_VERSION);
         hand_expect_version_refuse(&hand, &dialler, 111 + 38,
-                                   version == 2 ? "version 2 is not spoken here, only version 1"
-                                                : "version 0 is not spoken here, only version 1");
+                                   version == 3 ? "version 3 is not spoken here, only version 2"
+                                                : "version 1 is not spoken here, only version 2");
     }
 }
 
@@ -1136,10 +1136,10 @@ static void nothing_comes_before_hello_and_nothing_else_is_last(void **state)
         assert_int_equal(mu_seal_result(&acceptor.seal).error, cases[i].error);
     }
     hand_reach(&hand);
-    hand_send(&hand, &acceptor, (const uint8_t *)"\0\0\0\2\2\3", 6, 0);
+    hand_send(&hand, &acceptor, (const uint8_t *)"\0\0\0\2\3\3", 6, 0);
     expect_bad(&acceptor, MU_SEAL_FIRST_FRAME, MU_SEAL_CLASS_MALFORMED);
     expect_text(&acceptor, "the first sealed frame is not a HELLO or the last, a REFUSE: frame "
-                           "version 2 is newer than 1, the newest this program speaks");
+                           "version 3 is newer than 2, the newest this program speaks");
 }
 
 /* ---- keys and memory ---- */

@@ -277,10 +277,10 @@ static void a_refused_record_is_told_with_value_and_rule(void **state)
                    "slot 16777216 is not below 16777216, the size of the largest machine");
     expect_refused(started, "\x09\x04\x00\x01\x80\x80\x80\x80\x10\x00", 10,
                    "incarnation 4294967296 is above 4294967295");
-    expect_refused(started, "\x0a\x03\x00\x01\x00\x00\x00\x00\x02\x01\x05", 11,
-                   "a received frame has type 5; 3 (HELLO) to 5 (BYE) do not enter the core");
     expect_refused(started, "\x0a\x03\x00\x01\x00\x00\x00\x00\x02\x02\x05", 11,
-                   "a received frame cannot be: frame version 2 is newer than 1, the newest this "
+                   "a received frame has type 5; 3 (HELLO) to 5 (BYE) do not enter the core");
+    expect_refused(started, "\x0a\x03\x00\x01\x00\x00\x00\x00\x02\x03\x05", 11,
+                   "a received frame cannot be: frame version 3 is newer than 2, the newest this "
                    "program speaks");
     expect_refused(over, "\x03\x02\x00\x00", 4, "something follows END, the last record");
 }

@@ -346,8 +346,18 @@ static void expect_refused(size_t i, size_t at, uint8_t byte, const char *expect
 static void a_newer_version_is_refused_with_both_numbers(void **state)
 {
     (void)state;
-    expect_refused(8, 4, 7, "frame version 7 is newer than 1, the newest this program speaks");
-    expect_refused(8, 4, 0, "frame version 0 is older than 1, the oldest this program speaks");
+    expect_refused(8, 4, 7, "frame version 7 is newer than 2, the newest this program speaks");
+    expect_refused(8, 4, 1, "frame version 1 is older than 2, the oldest this program speaks");
+}
+
+/* Whoever speaks another version reads why it was refused. */
+static void a_refusal_has_version_1_for_ever(void **state)
+{
+    (void)state;
+    encode(bytes, sizeof bytes, example(7));
+    assert_int_equal(bytes[4], 1);
+    expect_refused(7, 4, 2, "frame version 2 is newer than 1, the newest this program speaks");
+    expect_refused(7, 4, 0, "frame version 0 is older than 1, the oldest this program speaks");
 }
 
 static void a_refused_frame_is_told_with_value_and_rule(void **state)
@@ -425,6 +435,7 @@ int main(void)
         cmocka_unit_test(a_stream_gives_its_frames_one_byte_at_a_time),
         cmocka_unit_test(a_stream_tells_a_bad_length_from_four_bytes),
         cmocka_unit_test(a_newer_version_is_refused_with_both_numbers),
+        cmocka_unit_test(a_refusal_has_version_1_for_ever),
         cmocka_unit_test(a_refused_frame_is_told_with_value_and_rule),
         cmocka_unit_test(what_could_not_be_read_is_not_written),
         cmocka_unit_test(every_error_has_a_sentence),
