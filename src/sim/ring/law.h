@@ -146,8 +146,8 @@ void ring_law_on_lease(struct ring_world *world, mu_slot slot, bool held);
 /* The node says to its detector that somebody is out. */
 void ring_law_on_out(struct ring_world *world, mu_slot slot, mu_slot out, bool proven);
 
-/* Everybody is being told of it: a verdict has come to the detector's node, or a connection was
- * refused. */
+/* Everybody is being told of it: a verdict has come to the detector's node, or its witness has
+ * spoken. */
 void ring_law_on_declared(struct ring_world *world, mu_slot slot);
 
 /* The failure should have been declared by now. */

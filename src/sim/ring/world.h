@@ -94,7 +94,7 @@ struct ring_seat {
     uint64_t loop_from_ns;    /* its main loop stands still since then, 0: never did, */
     uint64_t loop_until_ns;   /* until then; MU_NEVER: for good */
     uint64_t failed_ns;       /* nothing of it is heard since then; MU_NEVER: it is well */
-    uint64_t declared_ns;     /* first verdict on it, or refused connection; MU_NEVER: none */
+    uint64_t declared_ns;     /* first verdict on it, or word of its witness; MU_NEVER: none */
     uint32_t inbox_first, inbox_last, inbox_count;
     uint32_t failure; /* index of its last failure, when it had one */
     bool started, crashed, fenced;
