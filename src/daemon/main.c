@@ -204,7 +204,7 @@ static void take_name(const char *name, struct in_addr listen)
 }
 
 /* Before there is a second thread, or anything open that it should not have. */
-static bool have_witness(const struct mu_orders *orders, struct mu_witness *witness)
+static bool have_witness(struct mu_orders *orders, struct mu_witness *witness)
 {
     const struct mu_hello self = {
         .machine = orders->machine, .size = orders->size, .from = orders->slot, .incarnation = 1};
@@ -253,7 +253,7 @@ int main(int argc, char **argv)
     uint32_t size = orders.size;
     mu_slot slot = orders.slot;
     bool has_part = is_loopback(orders.listen) && size > 1;
-    mu_orders_wipe(&orders, &input);
+    mu_orders_wipe(&orders);
     if (daemon == NULL)
         return fail(text);
     want_descriptors(); /* for us: programs keep the limit that the spawner has seen */

@@ -171,6 +171,13 @@ static const char *read_row(const char *line, struct mu_orders *orders, unsigned
     return say(text, "unknown line '%.40s' in the orders", line);
 }
 
+/* The bytes that the key came in, but not those that nobody has looked at yet. */
+static void wipe_read(struct mu_orders_input *input)
+{
+    sodium_memzero(input->bytes, input->from);
+    sodium_memzero(input->bytes + input->to, sizeof input->bytes - input->to); /* of older reads */
+}
+
 const char *mu_orders_read(struct mu_orders_input *input, struct mu_orders *orders, char *text)
 {
     char line[MU_ORDERS_LINE_MAX];
@@ -187,6 +194,7 @@ const char *mu_orders_read(struct mu_orders_input *input, struct mu_orders *orde
             wrong = read_row(line, orders, &there, text);
     }
     sodium_memzero(line, sizeof line);
+    wipe_read(input);
     for (unsigned i = 0; i < ROWS && wrong == NULL; i++)
         if ((there & 1u << i) == 0)
             wrong = say(text, "no line '%s' in the orders", rows[i].word);
@@ -263,9 +271,7 @@ bool mu_orders_lifeline(struct mu_orders_input *input)
     return true;
 }
 
-void mu_orders_wipe(struct mu_orders *orders, struct mu_orders_input *input)
+void mu_orders_wipe(struct mu_orders *orders)
 {
     sodium_memzero(orders->key, sizeof orders->key);
-    sodium_memzero(input->bytes, input->from);
-    sodium_memzero(input->bytes + input->to, sizeof input->bytes - input->to); /* of older reads */
 }

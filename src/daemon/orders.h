@@ -67,7 +67,7 @@ enum { MU_ORDERS_TEXT_MAX = MU_ORDERS_LINE_MAX + 128 };
  * ended. */
 bool mu_orders_lifeline(struct mu_orders_input *input);
 
-/* Wipes the key, and the bytes that it came in, but for those that nobody has looked at yet. */
-void mu_orders_wipe(struct mu_orders *orders, struct mu_orders_input *input);
+/* Wipes the key.  The bytes that it came in were wiped when they had been read. */
+void mu_orders_wipe(struct mu_orders *orders);
 
 #endif

@@ -250,7 +250,7 @@ static int look_up(pid_t parent, struct mu_witness_page *page, struct mu_witness
     return out->pidfd >= 0 ? 0 : errno;
 }
 
-int mu_witness_begin(const uint8_t key[MU_SEAL_KEY_BYTES], const struct mu_hello *self,
+int mu_witness_begin(uint8_t key[MU_SEAL_KEY_BYTES], const struct mu_hello *self,
                      struct mu_witness *out)
 {
     sigset_t watched, before;
@@ -269,6 +269,7 @@ int mu_witness_begin(const uint8_t key[MU_SEAL_KEY_BYTES], const struct mu_hello
     int error = errno;
     if (daemon > 0) {
         memcpy(witness.key, key, sizeof witness.key);
+        sodium_memzero(key, sizeof witness.key);
         witness.self = *self;
         witness.page = page;
         be_witness(daemon, signals);

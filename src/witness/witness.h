@@ -22,10 +22,11 @@ struct mu_witness {
 
 /* Splits this process in two, before it has a second thread: the child returns as the daemon, with
  * 'witness' filled in; the parent becomes the witness and never returns.  'self' is the daemon:
- * machine, size, from, incarnation; the witness keeps a copy of that and of the key.  Its standard
- * input tells it when nobody needs its words any more, by its end.  Returns 0; or an errno, and
- * this process goes on without a witness. */
-int mu_witness_begin(const uint8_t key[MU_SEAL_KEY_BYTES], const struct mu_hello *self,
+ * machine, size, from, incarnation; the witness keeps a copy of that and of the key, and wipes what
+ * it has at 'key': the daemon still finds it there.  Its standard input tells it when nobody needs
+ * its words any more, by its end.  Returns 0; or an errno, and this process goes on without a
+ * witness. */
+int mu_witness_begin(uint8_t key[MU_SEAL_KEY_BYTES], const struct mu_hello *self,
                      struct mu_witness *witness);
 
 #endif

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             assert(addresses[slot].sin_port != 0);
     }
     assert(wrong == NULL || (strlen(wrong) > 0 && strlen(wrong) < sizeof text));
-    mu_orders_wipe(&orders, &input);
+    mu_orders_wipe(&orders);
     mu_orders_lifeline(&input);
     assert(input.from == input.to);
     return 0;

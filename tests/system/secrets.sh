@@ -46,6 +46,16 @@ is_closed() {
     done
 }
 
+# memory_of PID: what that process has written, on standard output
+memory_of() {
+    local range rights from to
+    while read -r range rights _; do
+        [[ $rights == rw* ]] || continue
+        from=$((0x${range%-*} / 4096)) to=$((0x${range#*-} / 4096))
+        dd if="/proc/$1/mem" bs=4096 skip=$from count=$((to - from)) status=none 2>/dev/null
+    done <"/proc/$1/maps"
+}
+
 # ---- what is looked for would be found ----
 
 key=$(head -c 4096 /dev/urandom | tr -dc 1-9b-f | head -c 64)
@@ -77,6 +87,14 @@ for pid in "${pids[@]}" "${witnesses[@]}"; do
         ! has_key "$file" || complain "the key is in $file, $(readlink "$file")"
     done
 done
+# A witness lives as long as its daemon, and needs the key once: it has one copy, in a place that is never swapped out.
+if [ "$(id -u)" -eq 0 ] && [ "$MUSTER_SANITIZED" = 0 ]; then # sanitizers map terabytes
+    for pid in "${witnesses[@]}"; do
+        [ "$(memory_of "$pid" | LC_ALL=C grep -aoP -f <(sed 's/../\\x&/g' <<<"$key") | wc -l)" -eq 1 ] || complain "a witness has the key not once"
+        [ "$(memory_of "$pid" | grep -aoiF -f <(echo "$key") | wc -l)" -eq 0 ] || complain "a witness has the key in digits"
+        grep -q '^VmLck:.* [1-9][0-9]* kB' "/proc/$pid/status" || complain "a witness has no locked memory"
+    done
+fi
 "${as[@]}" "$MUSTER" status --machine "$machine" --json >status || complain "muster status: exit $?"
 "${as[@]}" "$MUSTER" events --machine "$machine" --json >events || complain "muster events: exit $?"
 while IFS= read -r -d '' file; do

@@ -170,11 +170,11 @@ static void wiped_orders_hold_no_key(void **state)
     struct mu_orders_input input = input_of(good);
     assert_null(mu_orders_read(&input, &orders, text));
     close(input.fd);
-    mu_orders_wipe(&orders, &input);
-    for (size_t i = 0; i < sizeof orders.key; i++)
-        assert_int_equal(orders.key[i], 0);
     for (size_t i = 0; i < sizeof input.bytes; i++)
         assert_int_equal(input.bytes[i], 0);
+    mu_orders_wipe(&orders);
+    for (size_t i = 0; i < sizeof orders.key; i++)
+        assert_int_equal(orders.key[i], 0);
 }
 
 /* What it hears of these pieces, each of which is read by itself. */
@@ -218,7 +218,7 @@ static void the_last_word_may_come_with_the_orders(void **state)
     snprintf(bytes, sizeof bytes, "%s%send\n", good, nodes);
     struct mu_orders_input input = input_of(bytes);
     assert_null(mu_orders_read(&input, &orders, text));
-    mu_orders_wipe(&orders, &input);
+    mu_orders_wipe(&orders);
     assert_null(mu_orders_read_nodes(&input, 3, addresses, text));
     assert_false(mu_orders_lifeline(&input));
     assert_true(input.end_said);

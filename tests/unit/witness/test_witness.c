@@ -25,7 +25,7 @@
 
 enum { NODES = 6, DEAD_NODE = 2, PATIENCE_MS = 20000 };
 
-static const uint8_t key[MU_SEAL_KEY_BYTES] = {7, 7, 7};
+static uint8_t key[MU_SEAL_KEY_BYTES] = {7, 7, 7};
 static const struct mu_hello self = {
     .machine = 99, .size = NODES, .from = DEAD_NODE, .incarnation = 5};
 
