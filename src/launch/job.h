@@ -40,6 +40,9 @@ struct job_hooks {
      * is a clause, "its connection was cut" for instance. */
     void (*node_lost)(void *owner, mu_slot node, const char *text);
     void (*told)(void *owner, const struct job_told *told);
+    /* A word of a node counts (words.h): after 'told', and before 'node_lost' when that follows.
+     * It may come several times. */
+    void (*declared)(void *owner, mu_slot node, const struct mu_evidence *evidence);
     /* What a rank wrote to stream 1 or 2, in its order; 'bytes' only live within the call.  True:
      * done with, more may come.  False: job_credit() follows when it is.  Without this hook output
      * is thrown away. */

@@ -114,6 +114,12 @@ static void lose_declared(struct job_host *host, const struct mu_evidence *evide
     end_lost(host, text);
 }
 
+static void say_declared(struct job *job, mu_slot node, const struct mu_evidence *evidence)
+{
+    if (job->hooks.declared != NULL)
+        job->hooks.declared(job->hooks.owner, node, evidence);
+}
+
 /* All of whom a word counts by now.  A node without the job has nothing to lose here. */
 static void lose_all_declared(struct job *job)
 {
@@ -121,19 +127,31 @@ static void lose_all_declared(struct job *job)
     mu_slot node;
     if (job->words == NULL)
         return;
-    while ((evidence = words_next(job->words, job->host_count, &node)) != NULL)
+    while ((evidence = words_next(job->words, job->host_count, &node)) != NULL) {
+        say_declared(job, node, evidence);
         if (job_hosts(job, node))
             lose_declared(job_host_of(job, node), evidence);
         else
             words_lost(job->words, node);
+    }
+}
+
+static bool is_lost(struct job *job, mu_slot node)
+{
+    return job->host_at[node] != JOB_NO_HOST && job_host_of(job, node)->lost;
 }
 
 static void take_word(struct job *job, const struct job_told *told)
 {
-    if (job->words == NULL || words_take(job->words, told->by, told->node, told->evidence))
+    if (job->words == NULL || told->node == told->by || is_lost(job, told->node)) {
+        say_declared(job, told->node, told->evidence);
+    } else if (words_take(job->words, told->by, told->node, told->evidence)) {
         lose_all_declared(job);
-    else if (job_hosts(job, told->node)) /* no memory to compare it with others */
-        lose_declared(job_host_of(job, told->node), told->evidence);
+    } else { /* no memory to compare it with others */
+        say_declared(job, told->node, told->evidence);
+        if (job_hosts(job, told->node))
+            lose_declared(job_host_of(job, told->node), told->evidence);
+    }
 }
 
 static void lose(struct job_host *host, const char *text)
@@ -207,7 +225,7 @@ static void take_told(struct job_host *host, const struct mu_launch_message *mes
     bool known = told.is_node ? told.node < machine_nodes(job->machine) : told.rank < job->size;
     if (known && job->hooks.told != NULL)
         job->hooks.told(job->hooks.owner, &told);
-    if (known && told.is_node && told.node != host->slot)
+    if (known && told.is_node)
         take_word(job, &told);
 }
 

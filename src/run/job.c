@@ -138,28 +138,26 @@ void run_on_node_lost(void *owner, mu_slot node, const char *text)
 }
 
 /* When it hosts processes, 'node_lost' follows, and says the rest. */
-static void note_declared(struct run *run, const struct job_told *told)
+static void on_declared(void *owner, mu_slot node, const struct mu_evidence *evidence)
 {
-    mu_slot node = told->node;
+    struct run *run = owner;
     char how[MU_EVIDENCE_TEXT_MAX];
-    if (run->nodes_declared[node] || !cause_has_proof(told->evidence->cause))
+    if (run->nodes_declared[node] || !cause_has_proof(evidence->cause))
         return; /* of one that is gone our own connection says more */
     run->nodes_declared[node] = true;
-    mu_evidence_text(told->evidence, how, sizeof how);
+    mu_evidence_text(evidence, how, sizeof how);
     run_deaths_node_how(run->deaths, node, how); /* it may have left us first, without a reason */
     if (run->stopping || run->nodes_said[node] || job_hosts(run->job, node))
         return;
     run->nodes_said[node] = true;
     run_output_say(run->output, "muster: node %u (%s) is %s: %s\n", node,
                    machine_name(run->machine, node),
-                   mu_verdict_word((enum mu_verdict)told->evidence->verdict), how);
+                   mu_verdict_word((enum mu_verdict)evidence->verdict), how);
 }
 
 static void on_told(void *owner, const struct job_told *told)
 {
     struct run *run = owner;
-    if (told->is_node)
-        note_declared(run, told);
     run_deaths_told(run->deaths, told, run->signal != 0);
 }
 
@@ -327,6 +325,7 @@ static struct job *start(struct run *run, char text[MACHINE_TEXT_MAX])
                   .ended = on_ended,
                   .node_lost = on_job_node_lost,
                   .told = on_told,
+                  .declared = on_declared,
                   .output = on_output,
                   .output_end = on_output_end,
                   .input_room = on_input_room,
