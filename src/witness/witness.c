@@ -33,6 +33,7 @@ static struct {
     int signals;
     uint64_t ended_ns, until_ns;
     bool hurries;
+    bool unwanted; /* somebody wants us to end: only what runs is still to be ended */
     siginfo_t end; /* of the daemon */
     bool silent;   /* nobody needs to be told */
     bool gone;     /* no process is left */
@@ -95,7 +96,7 @@ static void sweep(void)
  * may need the same core. */
 static bool is_time_to_sweep(void)
 {
-    return !witness.gone && (witness.silent || mu_tell_is_heard(&witness.tell) ||
+    return !witness.gone && (witness.silent || witness.unwanted || mu_tell_is_heard(&witness.tell) ||
                              now_ns() >= witness.ended_ns + words_first_ns);
 }
 
@@ -118,13 +119,15 @@ static void hurry(void)
         witness.until_ns = now_ns() + hurry_ns;
 }
 
-/* Somebody wants us to end. */
+/* Somebody wants us to end: no more words, but nothing is left behind. */
 static void hear_signals(void)
 {
     struct signalfd_siginfo info;
     while (read(witness.signals, &info, sizeof info) == (ssize_t)sizeof info)
-        if (info.ssi_signo != SIGCHLD)
-            witness.until_ns = 0;
+        if (info.ssi_signo != SIGCHLD) {
+            witness.unwanted = true;
+            hurry();
+        }
 }
 
 static void look_around(void)
@@ -146,7 +149,8 @@ static void look_around(void)
 
 static bool is_done(void)
 {
-    return witness.gone && (witness.silent || mu_tell_is_over(&witness.tell));
+    return witness.gone &&
+           (witness.silent || witness.unwanted || mu_tell_is_over(&witness.tell));
 }
 
 static void settle(void)
@@ -247,7 +251,12 @@ static int look_up(pid_t parent, struct mu_witness_page *page, struct mu_witness
     out->pid = parent;
     out->page = page;
     out->pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
-    return out->pidfd >= 0 ? 0 : errno;
+    if (out->pidfd < 0)
+        return errno;
+    if (getppid() == parent)
+        return 0;
+    close(out->pidfd); /* it was killed already, and its number may be somebody else's by now */
+    return ESRCH;
 }
 
 int mu_witness_begin(uint8_t key[MU_SEAL_KEY_BYTES], const struct mu_hello *self,

@@ -307,6 +307,25 @@ static void signals_are_for_the_daemon(void **state)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
+/* Somebody wants it to end while it still talks: it gives up talking, and leaves nothing behind. */
+static void a_signal_after_the_end_leaves_no_process(void **state)
+{
+    (void)state;
+    struct neighbour one;
+    listen_at(&one, 3);
+    struct mu_witness_list list = list_of(&one, 1);
+    struct pair pair = start(&list);
+    uint64_t from_ns = now_ns();
+    kill(pair.shared->daemon, SIGKILL);
+    struct pollfd called = {.fd = one.listener, .events = POLLIN};
+    assert_int_equal(poll(&called, 1, PATIENCE_MS), 1); /* and nobody answers */
+    kill(pair.witness, SIGTERM);
+    int status = finish(&pair);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_true(now_ns() - from_ns < 8000000000u); /* it would insist for 10 s */
+    close(one.listener);
+}
+
 /* "Private_Dirty:  123 kB" and the like: what it has that nobody shares. */
 static long own_kib(pid_t pid)
 {
@@ -366,6 +385,7 @@ int main(void)
         cmocka_unit_test(after_a_goodbye_it_says_nothing),
         cmocka_unit_test(without_a_lifeline_it_does_not_insist),
         cmocka_unit_test(signals_are_for_the_daemon),
+        cmocka_unit_test(a_signal_after_the_end_leaves_no_process),
         cmocka_unit_test(a_page_that_is_half_written_leaves_the_one_before),
         cmocka_unit_test(it_is_small),
     };
