@@ -96,8 +96,9 @@ static void sweep(void)
  * may need the same core. */
 static bool is_time_to_sweep(void)
 {
-    return !witness.gone && (witness.silent || witness.unwanted || mu_tell_is_heard(&witness.tell) ||
-                             now_ns() >= witness.ended_ns + words_first_ns);
+    return !witness.gone &&
+           (witness.silent || witness.unwanted || mu_tell_is_heard(&witness.tell) ||
+            now_ns() >= witness.ended_ns + words_first_ns);
 }
 
 static int wait_ms(void)
@@ -149,8 +150,7 @@ static void look_around(void)
 
 static bool is_done(void)
 {
-    return witness.gone &&
-           (witness.silent || witness.unwanted || mu_tell_is_over(&witness.tell));
+    return witness.gone && (witness.silent || witness.unwanted || mu_tell_is_over(&witness.tell));
 }
 
 static void settle(void)

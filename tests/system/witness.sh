@@ -67,9 +67,24 @@ cause_is() { # NODE CAUSE
 net_up 4 || { echo "FAIL: no network"; exit 1; }
 net_hostfile 2 >hosts
 
-# ---- a firewall that rejects, and resets what there is: nobody is declared ----
+# ---- a witness costs little, and is the last that the kernel kills for memory, where that is permitted ----
 
 start
+score=$(cat /proc/$$/oom_score_adj)
+spared=$score
+if (echo -1000 >/proc/self/oom_score_adj) 2>/dev/null; then spared=-1000; fi # needs CAP_SYS_RESOURCE, which root may lack
+for i in 0 1 2 3; do
+    [ "$(cat "/proc/${witnesses[i]}/oom_score_adj")" = "$spared" ] || complain "the OOM score of witness $i is not $spared"
+    for pid in "${daemons[i]}" "$(sed -n 's/^pid \([0-9]*\) .*/\1/p' "roll/rank-$((2 * i))")"; do
+        [ "$(cat "/proc/$pid/oom_score_adj")" = "$score" ] || complain "the OOM score of $(cat "/proc/$pid/comm") is not $score"
+    done
+    own=$(awk '/^Private_(Clean|Dirty):/ { kib += $2 } END { print kib }' "/proc/${witnesses[i]}/smaps_rollup")
+    echo "witness $i has $own KiB of its own"
+    [ "$MUSTER_SANITIZED" != 0 ] || [ "${own:-9999}" -lt 1024 ] || complain "witness $i has ${own:-?} KiB of its own"
+done
+
+# ---- a firewall that rejects, and resets what there is: nobody is declared ----
+
 port=$(at 2 "$MUSTER" status --machine "$machine" --json | of_node 2 /dev/stdin | word address | sed 's/.*://')
 at 2 nft -f - <<RULES
 table inet firewall {
@@ -93,7 +108,7 @@ wait_until 30 linked || complain "node 2 has no links any more: $(at 2 "$MUSTER"
 # It goes on to work: news from it reach everybody.
 kill -KILL "$(sed -n 's/^pid \([0-9]*\) .*/\1/p' roll/rank-5)"
 all_told_process() { local rank; for rank in 0 1 2 3 4 6 7; do grep -q "^process 5 dead" "roll/rank-$rank" || return 1; done; }
-wait_until 30 all_told_process || complain "news from node 2 do not come through: $(cat roll/rank-*)"
+wait_until 30 all_told_process || complain "news from node 2 do not come through: $(cat run.err roll/rank-*)"
 
 # ---- its daemon is killed for real: its witness says so, firewall or not ----
 
