@@ -105,11 +105,6 @@ for i in 0 1 2 3; do
 done
 linked() { [ "$(at 2 "$MUSTER" status --machine "$machine" --json | of_node 2 /dev/stdin | number links_up)" -ge 3 ]; }
 wait_until 30 linked || complain "node 2 has no links any more: $(at 2 "$MUSTER" status --machine "$machine")"
-# It goes on to work: news from it reach everybody.
-kill -KILL "$(sed -n 's/^pid \([0-9]*\) .*/\1/p' roll/rank-5)"
-all_told_process() { local rank; for rank in 0 1 2 3 4 6 7; do grep -q "^process 5 dead" "roll/rank-$rank" || return 1; done; }
-wait_until 30 all_told_process || complain "news from node 2 do not come through: $(cat run.err roll/rank-*)"
-
 # ---- its daemon is killed for real: its witness says so, firewall or not ----
 
 kill -KILL "${daemons[2]}"
