@@ -67,6 +67,17 @@ static void check_news(struct run *run, const struct mu_notice_id *id)
         run->delivered[run->delivered_count++] = *id;
 }
 
+/* What is over may be said again, and is news then. */
+static void forget_news(struct run *run, const struct mu_event *event)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < run->delivered_count; i++)
+        if (run->delivered[i].kind != event->forget.kind ||
+            run->delivered[i].stream != event->forget.stream)
+            run->delivered[kept++] = run->delivered[i];
+    run->delivered_count = kept;
+}
+
 /* May the i-th effect address its peer?  The dead may not be, but for what the same step did before
  * it heard of the death, and then a CLOSE follows. */
 static bool is_addressable(const struct run *run, uint32_t i)
@@ -135,6 +146,8 @@ static void run_step(struct run *run, const struct mu_event *event)
     if (run->node == NULL)
         return;
     bool was_fenced = run->node->fenced;
+    if (event->type == MU_EVENT_FORGET)
+        forget_news(run, event);
     mu_node_step(run->node, event, &run->update);
     assert(!was_fenced || run->update.count == 0);
     for (uint32_t i = 0; i < run->update.count; i++)
