@@ -234,11 +234,11 @@ static void on_effect(struct mu_daemon *daemon, const struct mu_heartbeat_news *
     case MU_DETECT_FAULT:
         mu_daemon_fault(daemon, effect->fault, MU_SLOT_NONE);
         return;
-    case MU_DETECT_SEND:
     case MU_DETECT_ASK_LAUNCHER:
         mu_jobs_ask_launcher(daemon->jobs, effect->ask.subject, effect->ask.nonce,
                              effect->ask.stamp_ns);
         return;
+    case MU_DETECT_SEND: /* the heartbeat thread does these itself, and hands on none of them */
     case MU_DETECT_ASK_LOOP:
     case MU_DETECT_STOOD:
         break;

@@ -1,5 +1,5 @@
 /* The main loop of this node's daemon, which carries verdicts and everything else: does it still
- * move?  (N14) */
+ * move?  (N13) */
 #include "core/ring/inside.h"
 
 uint64_t mu_detect_loop_patience_ns(uint64_t timeout_ns, uint64_t least_ns)

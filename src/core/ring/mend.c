@@ -165,19 +165,26 @@ static uint64_t batch_spacing_ns(const struct mu_detect *detect)
     return (detect->timeout_ns - detect->period_ns - slack_ns) / batches_needed(detect);
 }
 
+/* The first one behind all suspects; MU_SLOT_NONE: around the ring nobody is left unsuspected. */
+static mu_slot next_behind(const struct mu_detect *detect)
+{
+    uint32_t reach = mu_mend_reach(detect);
+    if (reach + 1 >= detect->size)
+        return MU_SLOT_NONE;
+    mu_slot slot =
+        mu_dead_next_live(&detect->dead, mu_detect_slot_at(detect, reach + 1), true, detect->self);
+    return slot != MU_SLOT_NONE && mu_detect_distance(detect, slot) > reach ? slot : MU_SLOT_NONE;
+}
+
 static void next_batch(struct mu_detect *detect)
 {
     struct mu_mend *mend = &detect->mend;
-    uint32_t reach = mu_mend_reach(detect);
-    mu_slot first = reach + 1 >= detect->size
-                        ? MU_SLOT_NONE
-                        : mu_dead_next_live(&detect->dead, mu_detect_slot_at(detect, reach + 1),
-                                            true, detect->self);
-    uint32_t distance = first == MU_SLOT_NONE ? 0 : mu_detect_distance(detect, first);
-    if (distance <= reach) { /* around the ring: nobody is left unsuspected */
+    mu_slot first = next_behind(detect);
+    if (first == MU_SLOT_NONE) {
         mend->batch_ns = MU_NEVER;
         return;
     }
+    uint32_t distance = mu_detect_distance(detect, first);
     uint64_t length = 1ull << (mend->batches < 31 ? mend->batches : 31);
     extend(detect, (uint32_t)mu_min_ns(distance + length - 1, detect->size - 1));
     mend->batches++;
@@ -229,16 +236,6 @@ static bool is_searching(const struct mu_detect *detect)
 }
 
 /* ---- who is silent, and cannot be declared ---- */
-
-static mu_slot next_behind(const struct mu_detect *detect)
-{
-    uint32_t reach = mu_mend_reach(detect);
-    if (reach + 1 >= detect->size)
-        return MU_SLOT_NONE;
-    mu_slot slot =
-        mu_dead_next_live(&detect->dead, mu_detect_slot_at(detect, reach + 1), true, detect->self);
-    return slot != MU_SLOT_NONE && mu_detect_distance(detect, slot) > reach ? slot : MU_SLOT_NONE;
-}
 
 /* Without a lease nobody is declared, so one that was found and fell silent would be waited for
  * until the lease is back; and the next one behind, which lives, may wait for its own lease, which

@@ -52,7 +52,7 @@ struct mu_detect_config {
     uint64_t grace_ns; /* silence allowed to a node that was never heard since the start: daemons
                           do not start at the same instant */
     uint64_t nonce;    /* where this incarnation's nonces begin: drawn by the driver, below 2^63 */
-    uint64_t loop_ns;  /* what the main loop may stand still, at least (N14); 0: there is none */
+    uint64_t loop_ns;  /* what the main loop may stand still, at least (N13); 0: there is none */
     uint32_t dead;     /* capacity: dead nodes */
     uint32_t broken_rules; /* enum mu_detect_broken */
 };
@@ -63,7 +63,7 @@ enum {
 };
 #define MU_TIMEOUT_NS_MAX (UINT64_C(3600) * 1000 * 1000 * 1000)
 
-/* N14: how long the main loop may stand still, in timeouts.  Where these are short, 'loop_ns' is
+/* N13: how long the main loop may stand still, in timeouts.  Where these are short, 'loop_ns' is
  * more: work of one turn does not get faster with them (setting up PMIx, a host under load). */
 enum { MU_DETECT_LOOP_TIMEOUTS = 5 };
 #define MU_DETECT_LOOP_NS (UINT64_C(1000) * 1000 * 1000)
@@ -184,7 +184,7 @@ enum mu_detect_effect_type {
                         place should: it cannot */
 };
 
-/* What became of the main loop (N14). */
+/* What became of the main loop (N13). */
 enum mu_loop_phase {
     MU_LOOP_MOVES = 0,
     MU_LOOP_LATE,   /* the lease is over */
@@ -254,7 +254,7 @@ mu_slot mu_detect_observer(const struct mu_detect *detect);
  * others it is early enough with the next event.  MU_SLOT_NONE: any end at once. */
 mu_slot mu_detect_depends_on(const struct mu_detect *detect);
 
-/* What it makes of its main loop (N14). */
+/* What it makes of its main loop (N13). */
 enum mu_loop_phase mu_detect_loop_phase(const struct mu_detect *detect);
 
 bool mu_detect_lease_held(const struct mu_detect *detect);

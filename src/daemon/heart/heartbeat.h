@@ -71,7 +71,7 @@ struct mu_heartbeat_news {
 int mu_heartbeat_fd(const struct mu_heartbeat *heartbeat);
 
 /* False: there is none, and the descriptor is no longer readable.  Whoever calls this until then
- * shows that the main loop moves (N14 of docs/spec/ring.md).
+ * shows that the main loop moves (N13 of docs/spec/ring.md).
  *
  * While the queue is full, news waits in the thread, but for ASK_LAUNCHER, which comes again.  No
  * verdict is ever lost.  Of several reports

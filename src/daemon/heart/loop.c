@@ -45,7 +45,7 @@ static void tell(struct mu_heartbeat_loop *loop, uint64_t at_ns,
     loop->has_news = true;
 }
 
-/* ---- the main thread (N14) ---- */
+/* ---- the main thread (N13) ---- */
 
 static void ask_main(struct mu_heartbeat_loop *loop, uint64_t now)
 {

@@ -48,7 +48,7 @@ struct mu_heartbeat_loop {
     struct mu_spsc orders;
     struct mu_spsc news;
     struct mu_harm_order harm;
-    _Atomic uint32_t asked;            /* how often the main thread was asked for a sign (N14), */
+    _Atomic uint32_t asked;            /* how often the main thread was asked for a sign (N13), */
     _Atomic uint32_t answered;         /* up to which of these it has had its turn, */
     _Atomic uint64_t answered_ns;      /* and when */
     atomic_bool waits_for_answer;      /* it is to be woken up for the next one */

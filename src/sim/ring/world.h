@@ -98,7 +98,7 @@ struct ring_seat {
     uint32_t inbox_first, inbox_last, inbox_count;
     uint32_t failure; /* index of its last failure, when it had one */
     bool started, crashed, fenced;
-    bool silent;   /* its detector, because of its main loop (N14) */
+    bool silent;   /* its detector, because of its main loop (N13) */
     bool told;     /* everybody is being told that it is out */
     bool given_up; /* by the launcher */
 } __attribute__((aligned(64)));
