@@ -95,7 +95,7 @@ int main(int argc, char **argv)
         uint32_t number = muster_group_index(m, MUSTER_ALL, muster_rank(m));
         uint64_t bits = look(low, high, number, parts);
         int result = muster_agree(m, MUSTER_ALL, &bits, &error);
-        if (result == MUSTER_FAILED) {
+        if (result == MUSTER_AGREED_FAILURES) {
             if (muster_shrink(m, MUSTER_ALL, &error) != 0)
                 fail(error.text);
             if (muster_group_index(m, MUSTER_ALL, muster_rank(m)) == 0)

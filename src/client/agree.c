@@ -70,7 +70,7 @@ static int contribute(struct muster_group *group, uint64_t bits, struct muster_e
     if (group->is_broken)
         return fail_again(group, error);
     if (group->is_pending)
-        return mu_client_fail(error, MUSTER_E_USE,
+        return mu_client_fail(error, MUSTER_E_INVALID,
                               "an agreement of this group is pending: one at a time");
     struct mu_ballot call = {.type = MU_BALLOT_CALL, .call = {bits, group->acked}};
     uint8_t bytes[MU_BALLOT_BYTES_MAX];
@@ -117,7 +117,7 @@ static int take_decision(struct muster_group *group, uint64_t *bits, struct must
     if (group->is_broken)
         return fail_again(group, error);
     if (!group->is_pending)
-        return mu_client_fail(error, MUSTER_E_USE, "no agreement of this group is pending");
+        return mu_client_fail(error, MUSTER_E_INVALID, "no agreement of this group is pending");
     for (;;) {
         struct mu_ballot ballot;
         int got = mu_client_ballot(group->fd, group->m->name, &ballot, &group->broken);
@@ -127,7 +127,7 @@ static int take_decision(struct muster_group *group, uint64_t *bits, struct must
             group->is_pending = false;
             group->more = ballot.decided.more;
             *bits = ballot.decided.bits;
-            return ballot.decided.error ? MUSTER_FAILED : MUSTER_AGREED;
+            return ballot.decided.error ? MUSTER_AGREED_FAILURES : MUSTER_AGREED;
         }
         if (got == 1 && ballot.type != MU_BALLOT_GONE)
             got = mu_client_fail(&group->broken, MUSTER_E_PROTOCOL,

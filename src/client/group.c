@@ -156,18 +156,18 @@ static int make_rows(const struct muster *m, const uint32_t *ranks, uint32_t cou
     uint32_t rows = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (ranks[i] >= m->who.size)
-            return mu_client_fail(error, MUSTER_E_USE,
+            return mu_client_fail(error, MUSTER_E_INVALID,
                                   "rank %" PRIu32 " is not below %" PRIu32 ", the size of the job",
                                   ranks[i], m->who.size);
         if (i > 0 && ranks[i] == ranks[i - 1])
-            return mu_client_fail(error, MUSTER_E_USE, "rank %" PRIu32 " is in the group twice",
+            return mu_client_fail(error, MUSTER_E_INVALID, "rank %" PRIu32 " is in the group twice",
                                   ranks[i]);
         if (i > 0 && ranks[i] == ranks[i - 1] + 1) {
             row[rows - 1].count++;
             continue;
         }
         if (rows == MU_BALLOT_ROWS_MAX)
-            return mu_client_fail(error, MUSTER_E_USE,
+            return mu_client_fail(error, MUSTER_E_INVALID,
                                   "a group has at most %d runs of neighbouring ranks",
                                   MU_BALLOT_ROWS_MAX);
         row[rows++] = (struct mu_ballot_row){ranks[i], 1};
@@ -183,7 +183,7 @@ static int create(struct muster *m, const uint32_t *ranks, uint32_t count,
         return -1;
     uint32_t *sorted = count > 0 ? malloc(count * sizeof *sorted) : NULL;
     if (sorted == NULL)
-        return mu_client_fail(error, count > 0 ? MUSTER_E_SYSTEM : MUSTER_E_USE,
+        return mu_client_fail(error, count > 0 ? MUSTER_E_SYSTEM : MUSTER_E_INVALID,
                               count > 0 ? "no memory for a list of ranks"
                                         : "a group has at least one member");
     memcpy(sorted, ranks, count * sizeof *sorted);
@@ -194,7 +194,7 @@ static int create(struct muster *m, const uint32_t *ranks, uint32_t count,
     if (rows < 0)
         return -1;
     if (!is_in)
-        return mu_client_fail(error, MUSTER_E_USE,
+        return mu_client_fail(error, MUSTER_E_INVALID,
                               "rank %" PRIu32 " makes a group that it is not in", m->who.rank);
     struct muster_group *made = mu_client_join(m, row, (uint32_t)rows, error);
     if (made == NULL)

@@ -120,7 +120,7 @@ uint32_t muster_nodes(const struct muster *m)
     return m->who.nodes;
 }
 
-const char *muster_verdict_word(uint32_t verdict)
+const char *muster_verdict_name(uint32_t verdict)
 {
     bool known = verdict >= MU_VERDICT_DEAD && verdict <= MU_VERDICT_LAST;
     return known ? mu_verdict_word((enum mu_verdict)verdict) : "unknown";

@@ -43,9 +43,10 @@ static void take_times(struct client *c)
         log[i] = bench_now_ns() - from_ns;
         if (result < 0)
             client_end(c, &error);
-        if (result == MUSTER_FAILED)
+        if (result == MUSTER_AGREED_FAILURES)
             muster_ack_failed(c->muster, MUSTER_ALL, &error);
-        if (bits != UINT64_MAX || (result == MUSTER_FAILED && page->agree.kill == RIG_KILL_NOBODY))
+        if (bits != UINT64_MAX ||
+            (result == MUSTER_AGREED_FAILURES && page->agree.kill == RIG_KILL_NOBODY))
             c->slot->wrong++;
         c->slot->logged = i + 1;
     }
@@ -102,7 +103,7 @@ static void agree_for_ever(struct client *c)
             c->slot->wrong++;
         log[round % entries] = digest;
         c->slot->logged = round + 1;
-        if (result == MUSTER_FAILED)
+        if (result == MUSTER_AGREED_FAILURES)
             muster_ack_failed(c->muster, MUSTER_ALL, &error);
     }
     free(failed);

@@ -97,11 +97,11 @@ static void dying(void)
     if (rank == 1)
         raise(SIGKILL);
     int result = agree(MUSTER_ALL, &bits);
-    EXPECT(result == MUSTER_FAILED && (bits | UINT64_C(2)) == (expected(0, 1) | 2));
-    EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_FAILED);
+    EXPECT(result == MUSTER_AGREED_FAILURES && (bits | UINT64_C(2)) == (expected(0, 1) | 2));
+    EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_AGREED_FAILURES);
     if (rank != 0)
         EXPECT(muster_ack_failed(m, MUSTER_ALL, &error) == 0);
-    EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_FAILED); /* rank 0 has not */
+    EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_AGREED_FAILURES); /* rank 0 has not */
     EXPECT(muster_ack_failed(m, MUSTER_ALL, &error) == 0);
     EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_AGREED);
     EXPECT(muster_get_failed(m, MUSTER_ALL, failed, 2, &count, &error) == 0);
@@ -120,7 +120,7 @@ static void last(void)
             pause();
     }
     for (int i = 0; i < 10; i++)
-        EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_FAILED);
+        EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_AGREED_FAILURES);
     EXPECT(muster_ack_failed(m, MUSTER_ALL, &error) == 0);
     EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_AGREED);
 }
@@ -166,7 +166,8 @@ static void nonblocking(void)
         EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_AGREED);
     } else {
         EXPECT(muster_agree_start(m, MUSTER_ALL, without(rank), &error) == 0);
-        EXPECT(muster_agree_start(m, MUSTER_ALL, 0, &error) == -1 && error.code == MUSTER_E_USE);
+        EXPECT(muster_agree_start(m, MUSTER_ALL, 0, &error) == -1 &&
+               error.code == MUSTER_E_INVALID);
         EXPECT(muster_agree_test(m, MUSTER_ALL, &bits, &error) == MUSTER_PENDING && bits == 7);
         EXPECT(muster_agree_wait(m, MUSTER_ALL, &bits, 1000, &error) == MUSTER_PENDING);
         EXPECT(poll(&fd, 1, 0) == 0);
@@ -175,7 +176,7 @@ static void nonblocking(void)
         EXPECT(muster_agree_test(m, MUSTER_ALL, &bits, &error) == MUSTER_AGREED);
     }
     EXPECT(bits == expected(0, 1));
-    EXPECT(muster_agree_test(m, MUSTER_ALL, &bits, &error) == -1 && error.code == MUSTER_E_USE);
+    EXPECT(muster_agree_test(m, MUSTER_ALL, &bits, &error) == -1 && error.code == MUSTER_E_INVALID);
     muster_group_free(seen);
 }
 
@@ -189,10 +190,10 @@ static void strangers(void)
         raise(SIGKILL);
     for (count = 0; count < size; count++)
         ranks[count] = size - 1 - count;
-    EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_FAILED);
+    EXPECT(agree(MUSTER_ALL, &bits) == MUSTER_AGREED_FAILURES);
     EXPECT(muster_group_create(m, ranks, count - 1, &group, &error) == 0 || rank == 0);
     if (rank != 0) {
-        EXPECT(agree(group, &bits) == MUSTER_FAILED);
+        EXPECT(agree(group, &bits) == MUSTER_AGREED_FAILURES);
         EXPECT(muster_shrink(m, group, &error) == 0);
         EXPECT(agree(group, &bits) == MUSTER_AGREED);
         muster_group_free(group);
@@ -209,9 +210,9 @@ static void going_on(void)
     uint32_t wanted = gone == NULL ? 0 : (uint32_t)atoi(gone);
     printf("here %" PRIu32 " %s\n", rank, getenv("MUSTER_SOCKET"));
     fflush(stdout);
-    for (int result = MUSTER_FAILED; count < wanted || result != MUSTER_AGREED;) {
+    for (int result = MUSTER_AGREED_FAILURES; count < wanted || result != MUSTER_AGREED;) {
         result = agree(MUSTER_ALL, &bits);
-        EXPECT(result == MUSTER_AGREED || result == MUSTER_FAILED);
+        EXPECT(result == MUSTER_AGREED || result == MUSTER_AGREED_FAILURES);
         EXPECT(muster_ack_failed(m, MUSTER_ALL, &error) == 0);
         EXPECT(muster_get_failed(m, MUSTER_ALL, NULL, 0, &count, &error) == 0);
         usleep(2000);

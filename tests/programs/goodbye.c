@@ -44,7 +44,7 @@ static void hear_of(uint32_t rank)
         event = next();
     while (event.type != MUSTER_EVENT_PROCESS || event.rank != rank);
     printf("rank %" PRIu32 ": %s, exit code %" PRId32 ": %s\n", muster_rank(m),
-           muster_verdict_word(event.verdict), event.exit_code, event.text);
+           muster_verdict_name(event.verdict), event.exit_code, event.text);
 }
 
 static void hear_that_others_left(void)

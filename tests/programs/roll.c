@@ -59,13 +59,13 @@ static void note_event(const struct muster_event *event)
 {
     switch (event->type) {
     case MUSTER_EVENT_PROCESS:
-        note("process %u %s at %llu", event->rank, muster_verdict_word(event->verdict), now_ns());
+        note("process %u %s at %llu", event->rank, muster_verdict_name(event->verdict), now_ns());
         return;
     case MUSTER_EVENT_NODE:
-        note("node %u %s by %u at %llu", event->node, muster_verdict_word(event->verdict),
+        note("node %u %s by %u at %llu", event->node, muster_verdict_name(event->verdict),
              event->seen_by, now_ns());
         return;
-    case MUSTER_EVENT_LOST:
+    case MUSTER_EVENT_OVERFLOW:
         note("lost %llu", (unsigned long long)event->lost);
         return;
     default:

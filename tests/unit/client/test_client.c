@@ -212,12 +212,12 @@ static void several_handles_each_hear_everything(void **state)
 static void words(void **state)
 {
     (void)state;
-    assert_string_equal(muster_verdict_word(MUSTER_DEAD), "dead");
-    assert_string_equal(muster_verdict_word(MUSTER_FAILED_CHECK), "failed-check");
-    assert_string_equal(muster_verdict_word(MUSTER_LEFT), "left");
-    assert_string_equal(muster_verdict_word(0), "unknown");
-    assert_string_equal(muster_verdict_word(MUSTER_LEFT + 1), "unknown");
-    assert_string_equal(muster_verdict_word(UINT32_MAX), "unknown");
+    assert_string_equal(muster_verdict_name(MUSTER_DEAD), "dead");
+    assert_string_equal(muster_verdict_name(MUSTER_UNREACHABLE), "unreachable");
+    assert_string_equal(muster_verdict_name(MUSTER_LEFT), "left");
+    assert_string_equal(muster_verdict_name(0), "unknown");
+    assert_string_equal(muster_verdict_name(MUSTER_LEFT + 1), "unknown");
+    assert_string_equal(muster_verdict_name(UINT32_MAX), "unknown");
     assert_string_equal(muster_version(), MUSTER_VERSION);
 }
 

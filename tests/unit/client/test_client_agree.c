@@ -132,10 +132,10 @@ static void one_agreement_is_pending_at_a_time(void **state)
     uint64_t bits = 1;
     use_all();
     assert_int_equal(muster_agree_test(m, MUSTER_ALL, &bits, &error), -1);
-    expect_error(MUSTER_E_USE, "no agreement of this group is pending");
+    expect_error(MUSTER_E_INVALID, "no agreement of this group is pending");
     start(1);
     assert_int_equal(muster_agree_start(m, MUSTER_ALL, 1, &error), -1);
-    expect_error(MUSTER_E_USE, "one at a time");
+    expect_error(MUSTER_E_INVALID, "one at a time");
     assert_int_equal(muster_agree(m, MUSTER_ALL, &bits, NULL), -1);
     decide(1, false, false);
     assert_int_equal(muster_agree_wait(m, MUSTER_ALL, &bits, MUSTER_FOREVER, &error),
@@ -154,7 +154,7 @@ static void failures_are_told_and_acknowledged(void **state)
     say_gone(3, 1, MU_BALLOT_LEFT);
     say_gone(1, 1, MU_BALLOT_FAILED);
     decide(1, true, false);
-    assert_int_equal(muster_agree_test(m, MUSTER_ALL, &bits, &error), MUSTER_FAILED);
+    assert_int_equal(muster_agree_test(m, MUSTER_ALL, &bits, &error), MUSTER_AGREED_FAILURES);
     assert_int_equal(muster_get_failed(m, MUSTER_ALL, ranks, 2, &count, &error), 0);
     assert_int_equal(count, 3);
     assert_int_equal(ranks[0], 8);
@@ -163,7 +163,7 @@ static void failures_are_told_and_acknowledged(void **state)
     start(1);
     expect_call(1, 0);
     decide(1, true, false);
-    assert_int_equal(muster_agree_test(m, MUSTER_ALL, &bits, &error), MUSTER_FAILED);
+    assert_int_equal(muster_agree_test(m, MUSTER_ALL, &bits, &error), MUSTER_AGREED_FAILURES);
     assert_int_equal(muster_ack_failed(m, MUSTER_ALL, &error), 0);
     start(1);
     expect_call(1, 3);
@@ -296,13 +296,13 @@ static void what_is_no_group_is_refused_here(void **state)
     const uint32_t high[] = {FAKE_RANK, FAKE_SIZE}, twice[] = {FAKE_RANK, 1, 1}, others[] = {1, 2};
     struct muster_group *group = (struct muster_group *)&group;
     assert_int_equal(muster_group_create(m, high, 2, &group, &error), -1);
-    expect_error(MUSTER_E_USE, "rank 32 is not below 32");
+    expect_error(MUSTER_E_INVALID, "rank 32 is not below 32");
     assert_int_equal(muster_group_create(m, twice, 3, &group, &error), -1);
-    expect_error(MUSTER_E_USE, "rank 1 is in the group twice");
+    expect_error(MUSTER_E_INVALID, "rank 1 is in the group twice");
     assert_int_equal(muster_group_create(m, others, 2, &group, &error), -1);
-    expect_error(MUSTER_E_USE, "not in");
+    expect_error(MUSTER_E_INVALID, "not in");
     assert_int_equal(muster_group_create(m, others, 0, &group, &error), -1);
-    expect_error(MUSTER_E_USE, "at least one");
+    expect_error(MUSTER_E_INVALID, "at least one");
     assert_ptr_equal(group, (struct muster_group *)&group);
 }
 
@@ -344,7 +344,7 @@ static void *agree_often(void *failed)
         int result;
         do
             result = muster_agree(m, MUSTER_ALL, &bits, &ours);
-        while (result < 0 && ours.code == MUSTER_E_USE);
+        while (result < 0 && ours.code == MUSTER_E_INVALID);
         if (result != MUSTER_AGREED || bits != 3)
             *(_Atomic int *)failed = 1;
     }

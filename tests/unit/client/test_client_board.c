@@ -172,8 +172,8 @@ static void who_is_too_slow_is_told_what_it_lost(void **state)
     }
     say(fake_caught_up(&daemon_here));
     publish(fake_death(1, 11));
-    expect_next(MUSTER_EVENT_LOST, "18446744073709551615 events were not read in time and are "
-                                   "lost: what is so now follows");
+    expect_next(MUSTER_EVENT_OVERFLOW, "18446744073709551615 events were not read in time and are "
+                                       "lost: what is so now follows");
     assert_true(event.lost == UINT64_MAX);
     assert_int_equal(event.verdict, 0);
     for (uint32_t rank = 1; rank <= 10; rank++) {
@@ -223,7 +223,7 @@ static void who_is_overtaken_again_asks_again(void **state)
     say(fake_caught_up(&daemon_here));
     publish(fake_death(1, 9));
     assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, &error), 1);
-    assert_int_equal(event.type, MUSTER_EVENT_LOST);
+    assert_int_equal(event.type, MUSTER_EVENT_OVERFLOW);
     assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, &error), 1);
     assert_int_equal(event.type, MUSTER_EVENT_CAUGHT_UP);
     expect_rank(9);
