@@ -6,6 +6,7 @@ set -u
 build=$(cd "$(dirname "$MUSTER")/.." && pwd)
 library=$build/lib/libmuster.so
 header=$MUSTER_SOURCE/include/muster.h
+map=$MUSTER_SOURCE/src/client/libmuster.map
 page=$MUSTER_SOURCE/docs/man/muster.3
 scratch=$(mktemp -d) || exit 1
 job=
@@ -58,9 +59,13 @@ job=
 # ---- what ships: only the plain tree does ----
 
 if [ "$MUSTER_SANITIZED" = 0 ]; then
-    exported=$(nm -D --defined-only "$library" | awk '{ print $3 }' | sort)
-    [ "$exported" = "$(functions)" ] ||
-        complain "exported and declared differ: $(diff <(echo "$exported") <(functions) | xargs)"
+    # Header, map and library say the same; every symbol has the version of its node in the map.
+    mapped=$(awk '/^MUSTER_/ { node = $1 } /^ +muster_.*;/ { print substr($1, 1, length($1) - 1) "@@" node }' "$map" | sort)
+    [ "$(sed 's/@.*//' <<<"$mapped")" = "$(functions)" ] ||
+        complain "mapped and declared differ: $(diff <(sed 's/@.*//' <<<"$mapped") <(functions) | xargs)"
+    exported=$(nm -D --defined-only "$library" | awk '$2 != "A" { print $3 }' | sort)
+    [ "$exported" = "$mapped" ] ||
+        complain "exported and mapped differ: $(diff <(echo "$exported") <(echo "$mapped") | xargs)"
     version=$("$MUSTER" --version) && version=${version#muster }
     soname=libmuster.so.${version%%.*}
     readelf -d "$library" | grep -qF "soname: [$soname]" || complain "the soname is not $soname"
