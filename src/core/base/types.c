@@ -41,6 +41,14 @@ const char *mu_fault_name(enum mu_fault fault)
         return "agree-round";
     case MU_FAULT_AGREE_VALUE:
         return "agree-value";
+    case MU_FAULT_GATHER_CALL:
+        return "gather-call";
+    case MU_FAULT_GATHER_MEMBER:
+        return "gather-member";
+    case MU_FAULT_GATHER_ROUND:
+        return "gather-round";
+    case MU_FAULT_GATHER_RESULT:
+        return "gather-result";
     }
     abort();
 }
@@ -85,6 +93,14 @@ const char *mu_fault_text(enum mu_fault fault)
         return "a message of an agreement that cannot have begun without this node";
     case MU_FAULT_AGREE_VALUE:
         return "a list of the failed or the dead is in order, below the machine's size";
+    case MU_FAULT_GATHER_CALL:
+        return "a node gives its part of an exchange once, after the last result was delivered";
+    case MU_FAULT_GATHER_MEMBER:
+        return "who speaks of an exchange is another member of it";
+    case MU_FAULT_GATHER_ROUND:
+        return "nobody can be two rounds ahead of another";
+    case MU_FAULT_GATHER_RESULT:
+        return "there is no result without the part of this node";
     }
     abort();
 }

@@ -37,6 +37,10 @@ enum mu_fault {
     MU_FAULT_AGREE_MEMBER,   /* a message of one that is no member */
     MU_FAULT_AGREE_ROUND,    /* a message of an agreement that cannot have begun */
     MU_FAULT_AGREE_VALUE,    /* a list of the failed or the dead is out of order or range */
+    MU_FAULT_GATHER_CALL,    /* a second part of this node for one exchange */
+    MU_FAULT_GATHER_MEMBER,  /* a message of an exchange, and not of another member */
+    MU_FAULT_GATHER_ROUND,   /* a message of an exchange that cannot have begun */
+    MU_FAULT_GATHER_RESULT,  /* a result that this node has given no part to */
 };
 
 const char *mu_fault_name(enum mu_fault fault);

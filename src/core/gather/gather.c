@@ -21,7 +21,7 @@ static struct mu_allgather_round *round_of(struct mu_allgather *gather, uint64_t
     return &gather->rounds[number % MU_ALLGATHER_ROUNDS];
 }
 
-/* ---- memory ---- */
+/* ---- configuration ---- */
 
 static uint32_t count_members(const struct mu_allgather_config *config)
 {
@@ -30,6 +30,30 @@ static uint32_t count_members(const struct mu_allgather_config *config)
         total += config->spans[i].count;
     return total;
 }
+
+static bool has_self(const struct mu_allgather_config *config)
+{
+    for (uint32_t i = 0; i < config->span_count; i++)
+        if (config->self >= config->spans[i].first &&
+            config->self - config->spans[i].first < config->spans[i].count)
+            return true;
+    return false;
+}
+
+const char *mu_allgather_config_error(const struct mu_allgather_config *config)
+{
+    const struct mu_members any = {.capacity = config->span_count};
+    if (config->size < 1 || config->size > MU_SIZE_MAX)
+        return "the size of a machine is 1 to 2^24";
+    if (config->shift > MU_TREE_SHIFT_MAX)
+        return "the fan-out of the tree is at most 2^24";
+    const char *rule = mu_members_error(&any, config->size, config->spans, config->span_count);
+    if (rule != NULL)
+        return rule;
+    return has_self(config) ? NULL : "this node is a member of its exchanges";
+}
+
+/* ---- memory ---- */
 
 /* In a measuring arena 'gather' is worth nothing afterwards. */
 static void build(struct mu_allgather *gather, struct mu_arena *arena,
@@ -62,18 +86,15 @@ size_t mu_allgather_bytes(const struct mu_allgather_config *config)
 struct mu_allgather *mu_allgather_init(void *memory, size_t bytes,
                                        const struct mu_allgather_config *config)
 {
+    assert(mu_allgather_config_error(config) == NULL);
     struct mu_arena arena;
     mu_arena_init(&arena, memory, bytes);
     struct mu_allgather *gather = mu_arena_array(&arena, 1, sizeof *gather);
     build(gather, &arena, config);
-    assert(mu_members_error(&gather->members, config->size, config->spans, config->span_count) ==
-           NULL);
-    assert(config->shift <= MU_TREE_SHIFT_MAX);
     mu_members_set(&gather->members, config->spans, config->span_count);
     gather->config = *config;
     gather->config.spans = NULL;
     gather->position = mu_members_position(&gather->members, config->self);
-    assert(gather->position != UINT32_MAX);
     return gather;
 }
 
@@ -89,9 +110,9 @@ static void clear_round(struct mu_allgather *gather, struct mu_allgather_round *
 /* ---- effects ---- */
 
 /* Each member at most once, and DELIVER, FORGET. */
-uint32_t mu_allgather_effects_max(const struct mu_allgather *gather)
+uint32_t mu_allgather_effects_max(const struct mu_allgather_config *config)
 {
-    return gather->members.total + 2;
+    return count_members(config) + 2;
 }
 
 static struct mu_allgather_effect *add(struct mu_allgather_update *update,
@@ -218,14 +239,16 @@ static void complete(struct mu_allgather *gather, struct mu_allgather_update *up
 }
 
 /* X1. */
-static void call(struct mu_allgather *gather, struct mu_allgather_update *update)
+static enum mu_fault call(struct mu_allgather *gather, struct mu_allgather_update *update)
 {
     struct mu_allgather_round *round = round_of(gather, gather->done + 1);
-    assert(!round->called);
+    if (round->called)
+        return MU_FAULT_GATHER_CALL;
     round->called = true;
     mu_allgather_put(round->have, gather->position);
     gather->forgot = is_broken(gather, MU_ALLGATHER_BROKEN_FORGET);
     complete(gather, update);
+    return MU_FAULT_NONE;
 }
 
 static void merge(struct mu_allgather *gather, struct mu_allgather_round *round,
@@ -247,36 +270,36 @@ static void answer(struct mu_allgather *gather, mu_slot from,
         send(gather, MU_ALLGATHER_DOWN, message->round, from, update);
 }
 
-static const char *receive(struct mu_allgather *gather, mu_slot from,
-                           const struct mu_allgather_message *message,
-                           struct mu_allgather_update *update)
+static enum mu_fault receive(struct mu_allgather *gather, mu_slot from,
+                             const struct mu_allgather_message *message,
+                             struct mu_allgather_update *update)
 {
     uint32_t position = mu_members_position(&gather->members, from);
     uint64_t number = message->round;
     struct mu_allgather_round *round = round_of(gather, number);
     if (position == UINT32_MAX || from == gather->config.self)
-        return "who speaks of an exchange is another member of it";
+        return MU_FAULT_GATHER_MEMBER;
     if (number < 1 || number > gather->done + 2)
-        return "nobody can be two rounds ahead of another";
+        return MU_FAULT_GATHER_ROUND;
     if (number > gather->done && message->type == MU_ALLGATHER_DOWN &&
         (number > gather->done + 1 || !round->called))
-        return "there is no result without the part of this node";
+        return MU_FAULT_GATHER_RESULT;
     if (number < gather->done)
-        return NULL; /* X8: whoever sent it has got it since */
+        return MU_FAULT_NONE; /* X8: whoever sent it has got it since */
     if (number == gather->done) {
         answer(gather, from, message, update);
-        return NULL;
+        return MU_FAULT_NONE;
     }
     if (message->parts != NULL)
         merge(gather, round, message->parts);
     if (message->type == MU_ALLGATHER_DOWN) {
         finish(gather, number, update);
-        return NULL;
+        return MU_FAULT_NONE;
     }
     if (message->type != MU_ALLGATHER_PART && !mu_allgather_is_out(gather, position))
         mu_allgather_put(round->asks, position);
     complete(gather, update);
-    return NULL;
+    return MU_FAULT_NONE;
 }
 
 /* X6: the root before this one may have had the result, and have told some. */
@@ -327,21 +350,31 @@ static void lose(struct mu_allgather *gather, mu_slot slot, struct mu_allgather_
         want(gather, update);
 }
 
-const char *mu_allgather_step(struct mu_allgather *gather, const struct mu_allgather_event *event,
-                              struct mu_allgather_update *update)
+static void add_fault(struct mu_allgather_update *update, enum mu_fault fault, mu_slot peer)
+{
+    if (fault == MU_FAULT_NONE)
+        return;
+    struct mu_allgather_effect *effect = add(update, MU_ALLGATHER_FAULT, 0);
+    effect->fault = fault;
+    effect->peer = peer;
+}
+
+void mu_allgather_step(struct mu_allgather *gather, const struct mu_allgather_event *event,
+                       struct mu_allgather_update *update)
 {
     update->count = 0;
     if (gather->retired)
-        return NULL;
+        return;
     switch (event->type) {
     case MU_ALLGATHER_CALL:
-        call(gather, update);
-        return NULL;
+        add_fault(update, call(gather, update), MU_SLOT_NONE);
+        return;
     case MU_ALLGATHER_RECV:
-        return receive(gather, event->slot, event->message, update);
+        add_fault(update, receive(gather, event->slot, event->message, update), event->slot);
+        return;
     case MU_ALLGATHER_OUT:
         lose(gather, event->slot, update);
-        return NULL;
+        return;
     }
     abort();
 }

@@ -32,10 +32,13 @@ struct mu_allgather_config {
     uint32_t size; /* of the machine */
     mu_slot self;
     uint8_t shift;               /* the tree's fan-out is 2^shift */
-    const struct mu_span *spans; /* the members, of whom self is one: mu_members_error() */
+    const struct mu_span *spans; /* the members, of whom self is one; in order, with gaps */
     uint32_t span_count;
     uint32_t broken_rules; /* enum mu_allgather_broken */
 };
+
+/* NULL, or the rule that the configuration breaks. */
+const char *mu_allgather_config_error(const struct mu_allgather_config *config);
 
 enum mu_allgather_type {
     MU_ALLGATHER_UP = 1, /* to the parent: with what came before, all parts from here on down */
@@ -69,12 +72,15 @@ enum mu_allgather_effect_type {
     MU_ALLGATHER_SEND = 1,
     MU_ALLGATHER_DELIVER, /* the result is there, or of one that is out: all that there will be */
     MU_ALLGATHER_FORGET,  /* nobody will ask for the parts of this round any more */
+    MU_ALLGATHER_FAULT,   /* the event has changed nothing: what 'peer' said breaks a rule; without
+                             one, the driver's own call did */
 };
 
 /* Valid until the next step. */
 struct mu_allgather_effect {
     enum mu_allgather_effect_type type;
-    mu_slot peer;                        /* SEND */
+    mu_slot peer;                        /* SEND, FAULT */
+    enum mu_fault fault;                 /* FAULT */
     struct mu_allgather_message message; /* SEND; DELIVER: round and parts; FORGET: round */
 };
 
@@ -116,11 +122,11 @@ struct mu_allgather *mu_allgather_init(void *memory, size_t bytes,
                                        const struct mu_allgather_config *config);
 
 /* The most effects of one step. */
-uint32_t mu_allgather_effects_max(const struct mu_allgather *gather);
+uint32_t mu_allgather_effects_max(const struct mu_allgather_config *config);
 
-/* The one door.  NULL, or the rule that a message breaks; then it has changed nothing. */
-const char *mu_allgather_step(struct mu_allgather *gather, const struct mu_allgather_event *event,
-                              struct mu_allgather_update *update);
+/* The one door.  One that is out itself accepts every event and does nothing. */
+void mu_allgather_step(struct mu_allgather *gather, const struct mu_allgather_event *event,
+                       struct mu_allgather_update *update);
 
 /* Would a message of this round with that member's part bring something new? */
 bool mu_allgather_lacks(const struct mu_allgather *gather, uint64_t round, uint32_t position);

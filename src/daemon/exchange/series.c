@@ -129,7 +129,7 @@ static bool open_core(struct mu_exchanges *exchanges, struct mu_series *series,
     series->living = calloc(total, sizeof *series->living);
     series->pieces = calloc(total * MU_ALLGATHER_ROUNDS, sizeof *series->pieces);
     series->set = calloc(series->core->words, sizeof *series->set);
-    uint32_t effects = mu_allgather_effects_max(series->core);
+    uint32_t effects = mu_allgather_effects_max(&config);
     if (effects > exchanges->update.capacity) {
         struct mu_allgather_effect *more =
             realloc(exchanges->update.effects, effects * sizeof *more);
@@ -306,10 +306,11 @@ static void forget(struct mu_series *series, uint64_t round)
         mu_piece_drop(&pieces[i]);
 }
 
-/* A result goes to several: its messages are made once. */
-static void carry_out(struct mu_exchanges *exchanges, struct mu_series *series)
+/* A result goes to several: its messages are made once.  NULL, or the rule that the event broke. */
+static const char *carry_out(struct mu_exchanges *exchanges, struct mu_series *series)
 {
     struct mu_allgather_message made = {0};
+    const char *rule = NULL;
     for (uint32_t i = 0; i < exchanges->update.count; i++) {
         const struct mu_allgather_effect *effect = &exchanges->update.effects[i];
         switch (effect->type) {
@@ -331,17 +332,20 @@ static void carry_out(struct mu_exchanges *exchanges, struct mu_series *series)
         case MU_ALLGATHER_FORGET:
             forget(series, effect->message.round);
             break;
+        case MU_ALLGATHER_FAULT:
+            rule = mu_fault_text(effect->fault);
+            break;
         }
     }
     drop_made(exchanges);
+    return rule;
 }
 
 static const char *step(struct mu_exchanges *exchanges, struct mu_series *series,
                         const struct mu_allgather_event *event)
 {
-    const char *rule = mu_allgather_step(series->core, event, &exchanges->update);
-    carry_out(exchanges, series);
-    return rule;
+    mu_allgather_step(series->core, event, &exchanges->update);
+    return carry_out(exchanges, series);
 }
 
 /* ---- in ---- */
@@ -356,7 +360,10 @@ void mu_series_call(struct mu_exchanges *exchanges, struct mu_series *series)
     mu_piece_drop(own);
     *own = call->piece;
     call->piece = (struct mu_piece){0};
-    step(exchanges, series, &(struct mu_allgather_event){.type = MU_ALLGATHER_CALL});
+    const struct mu_allgather_event event = {.type = MU_ALLGATHER_CALL};
+    const char *rule = step(exchanges, series, &event);
+    assert(rule == NULL); /* 'calling' */
+    (void)rule;
 }
 
 const char *mu_series_message(struct mu_exchanges *exchanges, struct mu_series *series,

@@ -149,9 +149,7 @@ static void crash(struct model *model, uint32_t slot)
 static void step(struct model *model, uint32_t slot, const struct mu_allgather_event *event,
                  uint8_t cut)
 {
-    const char *rule = mu_allgather_step(node_at(model, slot), event, &model->update);
-    if (rule != NULL)
-        break_law(model, "no-fault", "node %u: %s", slot, rule);
+    mu_allgather_step(node_at(model, slot), event, &model->update);
     model->cuts = model->state->crashes_left > 0 ? cuts_of(&model->update) : 0;
     uint32_t happen = cut == EXPLORE_WHOLE ? model->update.count : cut;
     for (uint32_t i = 0; i < happen; i++) {
@@ -160,6 +158,8 @@ static void step(struct model *model, uint32_t slot, const struct mu_allgather_e
             put(model, slot, effect);
         else if (effect->type == MU_ALLGATHER_DELIVER)
             judge_result(model, slot, &effect->message);
+        else if (effect->type == MU_ALLGATHER_FAULT)
+            break_law(model, "no-fault", "node %u: %s", slot, mu_fault_text(effect->fault));
     }
     if (cut == EXPLORE_WHOLE)
         judge_memory(model, slot);
@@ -365,7 +365,7 @@ void explore_gather(const struct explore_gather *gather, const struct explore_op
         model.state->alive |= (node_mask)(1u << slot);
     }
     model.state->crashes_left = (uint8_t)gather->crashes;
-    model.update.capacity = mu_allgather_effects_max(node_at(&model, 0));
+    model.update.capacity = mu_allgather_effects_max(&config);
     model.update.effects = sim_calloc(model.update.capacity, sizeof *model.update.effects);
     explore(&model.base, options, result);
     free(model.update.effects);

@@ -26,7 +26,7 @@ static void open_node(mu_slot self, const struct mu_span *spans, uint32_t count)
     assert_non_null(memory);
     node = mu_allgather_init(memory, bytes, &config);
     update = (struct mu_allgather_update){.effects = effects, .capacity = SIZE + 2};
-    assert_true(mu_allgather_effects_max(node) <= update.capacity);
+    assert_true(mu_allgather_effects_max(&config) <= update.capacity);
 }
 
 static int close_node(void **state)
@@ -47,13 +47,25 @@ static void lose(mu_slot slot)
     mu_allgather_step(node, &(struct mu_allgather_event){MU_ALLGATHER_OUT, slot, NULL}, &update);
 }
 
-static const char *hear(mu_slot from, enum mu_allgather_type type, uint64_t round, uint64_t parts)
+/* The fault of the update, if there is one: then there is nothing else in it. */
+static enum mu_fault fault_of_update(void)
+{
+    for (uint32_t i = 0; i < update.count; i++)
+        if (effects[i].type == MU_ALLGATHER_FAULT) {
+            assert_int_equal(update.count, 1);
+            return effects[i].fault;
+        }
+    return MU_FAULT_NONE;
+}
+
+static enum mu_fault hear(mu_slot from, enum mu_allgather_type type, uint64_t round, uint64_t parts)
 {
     uint64_t set[SIZE / 64 + 1] = {parts};
     const struct mu_allgather_message message = {(uint8_t)type, round,
                                                  type == MU_ALLGATHER_WANT ? NULL : set};
-    return mu_allgather_step(node, &(struct mu_allgather_event){MU_ALLGATHER_RECV, from, &message},
-                             &update);
+    mu_allgather_step(node, &(struct mu_allgather_event){MU_ALLGATHER_RECV, from, &message},
+                      &update);
+    return fault_of_update();
 }
 
 /* The i-th effect is this one. */
@@ -101,14 +113,14 @@ static void parts_go_up_when_all_below_are_there(void **state)
 {
     (void)state;
     open_node(1, &seven, 1);
-    assert_null(hear(3, MU_ALLGATHER_UP, 1, 1 << 3)); /* before it has its own */
+    assert_false(hear(3, MU_ALLGATHER_UP, 1, 1 << 3)); /* before it has its own */
     assert_int_equal(update.count, 0);
     call();
     assert_int_equal(update.count, 0);
-    assert_null(hear(4, MU_ALLGATHER_UP, 1, 1 << 4));
+    assert_false(hear(4, MU_ALLGATHER_UP, 1, 1 << 4));
     assert_int_equal(update.count, 1);
     expect_send(0, MU_ALLGATHER_UP, 0, 1, 0x1a);
-    assert_null(hear(0, MU_ALLGATHER_DOWN, 1, 0x7f));
+    assert_false(hear(0, MU_ALLGATHER_DOWN, 1, 0x7f));
     assert_int_equal(update.count, 3);
     expect_send(0, MU_ALLGATHER_DOWN, 3, 1, 0x7f);
     expect_send(1, MU_ALLGATHER_DOWN, 4, 1, 0x7f);
@@ -136,7 +148,7 @@ static void who_is_out_is_not_waited_for(void **state)
     (void)state;
     open_node(1, &seven, 1);
     call();
-    assert_null(hear(3, MU_ALLGATHER_UP, 1, 1 << 3));
+    assert_false(hear(3, MU_ALLGATHER_UP, 1, 1 << 3));
     lose(4);
     assert_int_equal(update.count, 1);
     expect_send(0, MU_ALLGATHER_UP, 0, 1, 0x0a);
@@ -148,16 +160,16 @@ static void who_has_the_result_answers(void **state)
     (void)state;
     open_node(1, &seven, 1);
     call();
-    assert_null(hear(3, MU_ALLGATHER_UP, 1, 1 << 3));
-    assert_null(hear(4, MU_ALLGATHER_UP, 1, 1 << 4));
-    assert_null(hear(2, MU_ALLGATHER_WANT, 1, 0)); /* 2 takes itself for the root */
-    assert_null(hear(0, MU_ALLGATHER_DOWN, 1, 0x7f));
+    assert_false(hear(3, MU_ALLGATHER_UP, 1, 1 << 3));
+    assert_false(hear(4, MU_ALLGATHER_UP, 1, 1 << 4));
+    assert_false(hear(2, MU_ALLGATHER_WANT, 1, 0)); /* 2 takes itself for the root */
+    assert_false(hear(0, MU_ALLGATHER_DOWN, 1, 0x7f));
     assert_int_equal(update.count, 4);
     expect_send(2, MU_ALLGATHER_DOWN, 2, 1, 0x7f); /* it asked before */
-    assert_null(hear(5, MU_ALLGATHER_UP, 1, 1 << 5));
+    assert_false(hear(5, MU_ALLGATHER_UP, 1, 1 << 5));
     assert_int_equal(update.count, 1);
     expect_send(0, MU_ALLGATHER_DOWN, 5, 1, 0x7f);
-    assert_null(hear(5, MU_ALLGATHER_PART, 1, 1 << 5)); /* which asks for nothing */
+    assert_false(hear(5, MU_ALLGATHER_PART, 1, 1 << 5)); /* which asks for nothing */
     assert_int_equal(update.count, 0);
 }
 
@@ -176,7 +188,7 @@ static void a_new_root_asks(void **state)
     assert_int_equal(update.count, 2);
     expect_send(0, MU_ALLGATHER_WANT, 5, 1, 0);
     expect_send(1, MU_ALLGATHER_WANT, 6, 1, 0);
-    assert_null(hear(6, MU_ALLGATHER_DOWN, 1, 0x7f));
+    assert_false(hear(6, MU_ALLGATHER_DOWN, 1, 0x7f));
     assert_int_equal(update.count, 5);
     expect_delivery(4, 1, 0x7f);
 }
@@ -186,17 +198,17 @@ static void a_round_ahead_is_kept_for_later(void **state)
     (void)state;
     open_node(1, &seven, 1);
     call();
-    assert_null(hear(3, MU_ALLGATHER_UP, 2, 1 << 3));
+    assert_false(hear(3, MU_ALLGATHER_UP, 2, 1 << 3));
     assert_true(mu_allgather_lacks(node, 1, 3));
     assert_false(mu_allgather_lacks(node, 2, 3));
     assert_false(mu_allgather_lacks(node, 3, 3)); /* nobody can be there */
-    assert_null(hear(0, MU_ALLGATHER_DOWN, 1, 0x7f));
-    assert_null(hear(4, MU_ALLGATHER_UP, 2, 1 << 4));
+    assert_false(hear(0, MU_ALLGATHER_DOWN, 1, 0x7f));
+    assert_false(hear(4, MU_ALLGATHER_UP, 2, 1 << 4));
     call();
     assert_int_equal(update.count, 1);
     expect_send(0, MU_ALLGATHER_UP, 0, 2, 0x1a);
-    assert_null(hear(0, MU_ALLGATHER_DOWN, 2, 0x7f));
-    assert_null(hear(3, MU_ALLGATHER_UP, 1, 1 << 3)); /* long done: who sent it has it, too */
+    assert_false(hear(0, MU_ALLGATHER_DOWN, 2, 0x7f));
+    assert_false(hear(3, MU_ALLGATHER_UP, 1, 1 << 3)); /* long done: who sent it has it, too */
     assert_int_equal(update.count, 0);
 }
 
@@ -205,11 +217,11 @@ static void who_is_out_itself_is_told_what_there_is(void **state)
     (void)state;
     open_node(1, &seven, 1);
     call();
-    assert_null(hear(3, MU_ALLGATHER_UP, 1, 1 << 3));
+    assert_false(hear(3, MU_ALLGATHER_UP, 1, 1 << 3));
     lose(1);
     assert_int_equal(update.count, 1);
     expect_delivery(0, 1, 0x0a);
-    assert_null(hear(4, MU_ALLGATHER_UP, 1, 1 << 4));
+    assert_false(hear(4, MU_ALLGATHER_UP, 1, 1 << 4));
     lose(0);
     assert_int_equal(update.count, 0);
 }
@@ -218,14 +230,41 @@ static void messages_that_cannot_be_are_refused(void **state)
 {
     (void)state;
     open_node(1, &seven, 1);
-    assert_non_null(hear(7, MU_ALLGATHER_UP, 1, 1 << 3)); /* no member */
-    assert_non_null(hear(1, MU_ALLGATHER_UP, 1, 1 << 3)); /* this node */
-    assert_non_null(hear(3, MU_ALLGATHER_UP, 0, 1 << 3));
-    assert_non_null(hear(3, MU_ALLGATHER_UP, 3, 1 << 3));
-    assert_non_null(hear(0, MU_ALLGATHER_DOWN, 1, 0x7f)); /* before it has given its part */
+    assert_int_equal(hear(7, MU_ALLGATHER_UP, 1, 1 << 3), MU_FAULT_GATHER_MEMBER);
+    assert_int_equal(effects[0].peer, 7);
+    assert_int_equal(hear(1, MU_ALLGATHER_UP, 1, 1 << 3), MU_FAULT_GATHER_MEMBER); /* this node */
+    assert_int_equal(hear(3, MU_ALLGATHER_UP, 0, 1 << 3), MU_FAULT_GATHER_ROUND);
+    assert_int_equal(hear(3, MU_ALLGATHER_UP, 3, 1 << 3), MU_FAULT_GATHER_ROUND);
+    /* before it has given its part */
+    assert_int_equal(hear(0, MU_ALLGATHER_DOWN, 1, 0x7f), MU_FAULT_GATHER_RESULT);
     assert_true(mu_allgather_lacks(node, 1, 3));
-    assert_null(hear(3, MU_ALLGATHER_UP, 1, 0x1a)); /* with the part of this node, it says */
+    assert_false(hear(3, MU_ALLGATHER_UP, 1, 0x1a)); /* with the part of this node, it says */
     assert_false(mu_allgather_in(node->rounds[1].have, 1));
+}
+
+static void a_second_part_of_a_round_is_refused(void **state)
+{
+    (void)state;
+    open_node(1, &seven, 1);
+    call();
+    call();
+    assert_int_equal(fault_of_update(), MU_FAULT_GATHER_CALL);
+    assert_int_equal(effects[0].peer, MU_SLOT_NONE);
+}
+
+static void a_configuration_is_checked(void **state)
+{
+    (void)state;
+    struct mu_allgather_config config = {.size = SIZE, .self = 6, .spans = &seven, .span_count = 1};
+    assert_null(mu_allgather_config_error(&config));
+    config.self = 7;
+    assert_non_null(mu_allgather_config_error(&config));
+    config.self = 6;
+    config.size = 6;
+    assert_non_null(mu_allgather_config_error(&config));
+    config.size = SIZE;
+    config.span_count = 0;
+    assert_non_null(mu_allgather_config_error(&config));
 }
 
 /* Sets of more than one word, members with gaps, and every position as the only one missing. */
@@ -243,7 +282,7 @@ static void nobody_is_overlooked(void **state)
                 mu_allgather_put(set, i);
         const struct mu_allgather_message message = {MU_ALLGATHER_UP, 1, set};
         const struct mu_allgather_event event = {MU_ALLGATHER_RECV, 10, &message};
-        assert_null(mu_allgather_step(node, &event, &update));
+        mu_allgather_step(node, &event, &update);
         assert_int_equal(update.count, 0);
         lose(mu_members_slot(&node->members, missing));
         assert_true(update.count > 0 && effects[update.count - 1].type == MU_ALLGATHER_DELIVER);
@@ -258,7 +297,8 @@ int main(void)
         TEST(a_new_parent_is_sent_it_again),       TEST(who_is_out_is_not_waited_for),
         TEST(who_has_the_result_answers),          TEST(a_new_root_asks),
         TEST(a_round_ahead_is_kept_for_later),     TEST(who_is_out_itself_is_told_what_there_is),
-        TEST(messages_that_cannot_be_are_refused), TEST(nobody_is_overlooked),
+        TEST(messages_that_cannot_be_are_refused), TEST(a_second_part_of_a_round_is_refused),
+        TEST(a_configuration_is_checked),          TEST(nobody_is_overlooked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
