@@ -515,8 +515,7 @@ static void print_links(const struct mu_node *node, struct mu_fingerprint *print
     mu_fingerprint_add(print, node->links.ack_due_ns != MU_NEVER);
 }
 
-void mu_node_fingerprint(const struct mu_node *node, enum mu_fingerprint_scope scope,
-                         struct mu_fingerprint *print)
+void mu_node_fingerprint_linkless(const struct mu_node *node, struct mu_fingerprint *print)
 {
     mu_fingerprint_add(print, (uint64_t)node->owes_room << 2 | (uint64_t)node->started << 1 |
                                   (uint64_t)node->fenced);
@@ -535,6 +534,10 @@ void mu_node_fingerprint(const struct mu_node *node, enum mu_fingerprint_scope s
     }
     mu_fingerprint_add(print, node->seen.count);
     mu_spread_fingerprint(&node->spread, print);
-    if (scope == MU_PRINT_ALL)
-        print_links(node, print);
+}
+
+void mu_node_fingerprint(const struct mu_node *node, struct mu_fingerprint *print)
+{
+    mu_node_fingerprint_linkless(node, print);
+    print_links(node, print);
 }

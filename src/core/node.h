@@ -50,9 +50,10 @@ void mu_node_step(struct mu_node *node, const struct mu_event *event, struct mu_
 uint64_t mu_node_link_has(struct mu_node *node, mu_slot peer);
 
 /* What the next step depends on, and nothing else: two nodes with the same fingerprint behave
- * alike. Without links, for explorers whose links neither break nor fill up. */
-enum mu_fingerprint_scope { MU_PRINT_ALL, MU_PRINT_WITHOUT_LINKS };
-void mu_node_fingerprint(const struct mu_node *node, enum mu_fingerprint_scope scope,
-                         struct mu_fingerprint *print);
+ * alike. */
+void mu_node_fingerprint(const struct mu_node *node, struct mu_fingerprint *print);
+
+/* The same without links, for explorers whose links neither break nor fill up. */
+void mu_node_fingerprint_linkless(const struct mu_node *node, struct mu_fingerprint *print);
 
 #endif

@@ -110,6 +110,12 @@ struct mu_detect *mu_detect_init(void *memory, size_t bytes, const struct mu_det
 
 /* ---- effects ---- */
 
+uint32_t mu_detect_effects_max(const struct mu_detect_config *config)
+{
+    (void)config;
+    return MU_DETECT_EFFECTS_MAX;
+}
+
 struct mu_detect_effect *mu_detect_add(struct mu_detect_update *update,
                                        enum mu_detect_effect_type type)
 {

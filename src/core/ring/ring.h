@@ -230,6 +230,7 @@ struct mu_detect *mu_detect_init(void *memory, size_t bytes, const struct mu_det
 /* The most effects of one step: a constant, whatever the size of the machine.  A batch of probes
  * that is longer goes out over several steps, with a deadline that is due at once. */
 enum { MU_DETECT_EFFECTS_MAX = 64 };
+uint32_t mu_detect_effects_max(const struct mu_detect_config *config);
 
 /* The one door.  A fenced detector accepts every event and does nothing. */
 void mu_detect_step(struct mu_detect *detect, const struct mu_detect_event *event,

@@ -291,7 +291,7 @@ static void fingerprint(const struct explore_model *base, struct mu_fingerprint 
     mu_fingerprint_add(print, model->pair->resets_left | (uint64_t)model->pair->seen << 8);
     for (uint32_t slot = 0; slot < 2; slot++) {
         const struct end *end = &model->pair->ends[slot];
-        mu_node_fingerprint(node_at(model, slot), MU_PRINT_ALL, print);
+        mu_node_fingerprint(node_at(model, slot), print);
         mu_fingerprint_add(print, (uint64_t)end->up << 34 | (uint64_t)end->shaken << 33 |
                                       (uint64_t)end->wanted << 32 | (uint64_t)end->peer_has << 16 |
                                       (uint64_t)end->posted << 8 | (uint64_t)end->accepted);

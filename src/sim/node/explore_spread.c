@@ -362,7 +362,7 @@ static void fingerprint(const struct explore_model *base, struct mu_fingerprint 
     for (uint32_t a = 0; a < model->size; a++) {
         mu_fingerprint_add(print, (uint64_t)group->alive[a] << 1 | (uint64_t)group->posted[a]);
         if (group->alive[a]) {
-            mu_node_fingerprint(node_at(model, a), MU_PRINT_WITHOUT_LINKS, print);
+            mu_node_fingerprint_linkless(node_at(model, a), print);
             print_links(node_at(model, a), print);
         }
         for (uint32_t b = 0; b < model->size; b++) {

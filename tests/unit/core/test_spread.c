@@ -1174,7 +1174,7 @@ static struct mu_fingerprint print_of(const struct hand *hand)
 {
     struct mu_fingerprint print;
     mu_fingerprint_init(&print);
-    mu_node_fingerprint(hand->node, MU_PRINT_ALL, &print);
+    mu_node_fingerprint(hand->node, &print);
     return print;
 }
 
@@ -1297,7 +1297,7 @@ static void the_fingerprint_sees_over_which_edge_news_came(void **state)
         node_zero(&hand);
         hand_hear(&hand, i == 0 ? 4 : 8, hand_payload_of(3, 1, "x"));
         mu_fingerprint_init(&prints[i]);
-        mu_node_fingerprint(hand.node, MU_PRINT_WITHOUT_LINKS, &prints[i]);
+        mu_node_fingerprint_linkless(hand.node, &prints[i]);
         hand_free(&hand);
     }
     assert_false(same_print(prints[0], prints[1]));
