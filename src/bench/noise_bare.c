@@ -1,9 +1,9 @@
 #define _GNU_SOURCE
 #include "bench/noise_bare.h"
 
-#include "rig/page.h"
-#include "daemon/heart/tag.h"
 #include "host/cores.h"
+#include "rig/page.h"
+#include "wire/peer/beat.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

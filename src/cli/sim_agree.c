@@ -1,7 +1,9 @@
 #include "command/args.h"
 #include "command/commands.h"
 #include "command/output.h"
+#include "core/ring/ring.h"
 #include "sim/agree/run.h"
+#include "sim/node/run.h"
 
 static void progress(const struct agree_world *world)
 {
@@ -53,6 +55,19 @@ static void print_words(const struct sim_run_agree *run, const struct sim_run_ag
            output_digest(digest, &result->digest));
 }
 
+/* The rest of a core, with room for one death: one notice at a time on each link. */
+static size_t other_bytes(uint32_t nodes)
+{
+    struct sim_run_spread spread = {.nodes = nodes};
+    struct mu_config node;
+    struct mu_detect_config detect;
+    sim_run_spread_config(&node, &spread);
+    node.limits.window = 2;
+    mu_detect_config_default(&detect, nodes, 0);
+    detect.dead = 1;
+    return mu_node_bytes(&node) + mu_detect_bytes(&detect);
+}
+
 int cmd_sim_agree(int argc, char **argv)
 {
     uint64_t nodes = 64, crashes = 0, seed = 1, fanout = 2;
@@ -84,6 +99,7 @@ int cmd_sim_agree(int argc, char **argv)
                                 .crashes = (uint32_t)crashes,
                                 .seed = seed,
                                 .shift = (uint8_t)__builtin_ctzll(fanout),
+                                .other_bytes = other_bytes((uint32_t)nodes),
                                 .trace = output_trace(trace, json),
                                 .progress = progress};
     struct sim_run_agree_result result;

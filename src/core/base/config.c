@@ -1,7 +1,6 @@
 #include "core/base/config.h"
 
 #include "core/base/graph.h"
-#include "core/link/link.h"
 
 #include <assert.h>
 #include <string.h>

@@ -16,6 +16,12 @@ typedef uint32_t mu_slot;
 
 #define MU_NEVER UINT64_MAX
 
+/* The index of a notice that is held.  A link keeps a frame that is not acknowledged yet as the
+ * index of what it carries. */
+typedef uint16_t mu_body;
+
+#define MU_BODY_NONE UINT16_MAX
+
 /* What can go wrong inside the core.  A fault is reported by the step that met it and is never
  * silent; the driver decides whether the node can go on. */
 enum mu_fault {

@@ -10,11 +10,6 @@
 #include "core/base/event.h"
 #include "core/base/types.h"
 
-/* A frame that is not acknowledged yet is kept as the index of what it carries. */
-typedef uint16_t mu_body;
-
-#define MU_BODY_NONE UINT16_MAX
-
 /* 32 bytes: two in a cache line, none across. */
 struct mu_link {
     mu_slot peer; /* MU_SLOT_NONE: entry not in use */

@@ -7,12 +7,10 @@
 
 #include "wire/peer/beat.h"
 
+#include <assert.h>
 #include <sodium.h>
 
-enum {
-    MU_BEAT_TAG = crypto_shorthash_siphashx24_BYTES,
-    MU_DATAGRAM_BYTES = MU_BEAT_BYTES + MU_BEAT_TAG, /* the beat, its tag */
-};
+static_assert(MU_BEAT_TAG == crypto_shorthash_siphashx24_BYTES, "docs/wire.md says how long");
 
 struct mu_beat_key {
     uint8_t bytes[crypto_shorthash_siphashx24_KEYBYTES];

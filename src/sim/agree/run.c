@@ -1,8 +1,6 @@
 #include "sim/agree/run.h"
 
-#include "core/ring/ring.h"
 #include "sim/base/memory.h"
-#include "sim/node/run.h"
 #include "sim/base/wall.h"
 
 #include <stdlib.h>
@@ -35,19 +33,6 @@ static void draw_crashes(const struct sim_run_agree *run, uint64_t until_ns,
                                          .node = (mu_slot)sim_random_below(&random, run->nodes),
                                          .at_ns = sim_random_below(&random, until_ns),
                                          .after_effects = AGREE_NOT_IN_UPDATE};
-}
-
-/* The rest of a core, with room for one death: one notice at a time on each link. */
-static size_t other_bytes(const struct sim_run_agree *run)
-{
-    struct sim_run_spread spread = {.nodes = run->nodes};
-    struct mu_config node;
-    struct mu_detect_config detect;
-    sim_run_spread_config(&node, &spread);
-    node.limits.window = 2;
-    mu_detect_config_default(&detect, run->nodes, 0);
-    detect.dead = 1;
-    return mu_node_bytes(&node) + mu_detect_bytes(&detect);
 }
 
 void sim_run_agree(const struct sim_run_agree *run, struct sim_run_agree_result *result)
@@ -85,7 +70,7 @@ void sim_run_agree(const struct sim_run_agree *run, struct sim_run_agree_result 
     result->virtual_ms = (double)(world.last_decision_ns - world.last_call_ns) / 1e6;
     result->messages = world.messages;
     result->agree_bytes_per_node = world.node_bytes;
-    result->state_bytes_per_node = world.node_bytes + other_bytes(run);
+    result->state_bytes_per_node = world.node_bytes + run->other_bytes;
     result->events = world.events;
     result->digest = world.digest;
     if (world.broken != NULL) {

@@ -8,7 +8,8 @@ struct sim_run_agree {
     uint32_t nodes;
     uint32_t crashes; /* so many nodes die meanwhile */
     uint64_t seed;
-    uint8_t shift; /* the tree's fan-out is 2^shift */
+    uint8_t shift;      /* the tree's fan-out is 2^shift */
+    size_t other_bytes; /* what the rest of a core takes, for the result */
     FILE *trace;
     void (*progress)(const struct agree_world *);
 };

@@ -99,7 +99,7 @@ static void check_ranges(struct sim_world *world, mu_slot node)
  * proof. */
 static void check_ended(struct sim_world *world, mu_slot node, const struct mu_notice *notice)
 {
-    bool may_err = world->plan->ring != NULL && !mu_notice_is_proof(&notice->id);
+    bool may_err = world->plan->told != NULL && !mu_notice_is_proof(&notice->id);
     if (notice->id.kind == MU_NOTICE_NODE_DEAD && !may_err &&
         sim_world_alive(world, (mu_slot)notice->id.index))
         sim_law_fail(world, mu_notice_is_proof(&notice->id) ? "W1" : "W2",

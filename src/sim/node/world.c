@@ -3,7 +3,6 @@
 #include "core/base/graph.h"
 #include "sim/base/memory.h"
 #include "sim/node/record.h"
-#include "sim/ring/world.h"
 #include "sim/node/trace.h"
 
 #include <assert.h>
@@ -221,8 +220,8 @@ static void carry_out(struct sim_world *world, mu_slot slot, const struct mu_eff
         return;
     case MU_DO_DELIVER:
         sim_law_on_deliver(world, slot, &effect->notice);
-        if (world->plan->ring != NULL)
-            ring_world_told(world->plan->ring, slot, &effect->notice);
+        if (world->plan->told != NULL)
+            world->plan->told(world->plan->detectors, slot, &effect->notice);
         return;
     case MU_DO_OPEN:
         sim_net_open(world, slot, effect->peer);
@@ -318,7 +317,7 @@ void sim_world_crash(struct sim_world *world, mu_slot slot, bool host_lives)
         world->seats[slot].lost_after_ns =
             world->queue.now_ns + 1000 * sim_random_below(&world->random, LOST_US_MAX);
     sim_net_vanish(world, slot, host_lives);
-    if (world->plan->ring != NULL)
+    if (world->plan->told != NULL)
         return;
     if (world->plan->neighbours_see_ns > 0) {
         neighbours_see(world, slot);

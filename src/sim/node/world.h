@@ -47,7 +47,6 @@ struct sim_fault {
 };
 
 struct sim_recorder;
-struct ring_world;
 
 /* Everything that differs between runs. */
 struct sim_plan {
@@ -74,8 +73,10 @@ struct sim_plan {
     uint32_t fault_count;
     FILE *trace;                   /* readable events; NULL: none */
     struct sim_recorder *recorder; /* writes what enters one node's core; NULL: nothing */
-    struct ring_world *ring;       /* real detectors, which are told of deaths; then the oracle is
-                                      silent.  NULL: none */
+    /* Real detectors are told what a node tells its clients; then the oracle is silent.  NULL: none
+     * are there. */
+    void (*told)(void *detectors, mu_slot slot, const struct mu_notice *notice);
+    void *detectors;
 };
 
 /* What the world knows of one node besides its core. */

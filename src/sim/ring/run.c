@@ -146,7 +146,8 @@ void sim_run_ring(const struct sim_run_ring *run, struct sim_run_ring_result *re
     struct ring_world world;
     if (run->spread) {
         plan_nodes(run, &node_plan);
-        node_plan.ring = &world;
+        node_plan.told = ring_world_told;
+        node_plan.detectors = &world;
         sim_world_init(&nodes, &node_plan);
         plan.nodes = &nodes;
     }

@@ -53,8 +53,9 @@ void ring_tell_on_verdict(struct ring_world *world, const struct sim_item *item)
         ring_tell_everybody(world, item->node, item->peer, false);
 }
 
-void ring_world_told(struct ring_world *world, mu_slot slot, const struct mu_notice *notice)
+void ring_world_told(void *detectors, mu_slot slot, const struct mu_notice *notice)
 {
+    struct ring_world *world = detectors;
     if (notice->id.kind == MU_NOTICE_NODE_DEAD)
         ring_world_push(world,
                         world->queue->now_ns + ring_world_draw_ns(world, world->plan->queue_ns_max),

@@ -154,8 +154,9 @@ static inline bool ring_world_frozen(const struct ring_world *world, mu_slot slo
     return world->seats[slot].frozen_until_ns > world->queue->now_ns;
 }
 
-/* The node 'slot' of plan->nodes tells its clients of this notice: also its detector. */
-void ring_world_told(struct ring_world *world, mu_slot slot, const struct mu_notice *notice);
+/* For the plan of plan->nodes, with this world as its 'detectors': the node 'slot' tells its
+ * clients of this notice, and its detector, too. */
+void ring_world_told(void *detectors, mu_slot slot, const struct mu_notice *notice);
 
 /* Has the launcher a connection to this node? */
 bool ring_launcher_reaches(const struct ring_world *world, mu_slot slot);

@@ -10,6 +10,8 @@
 enum {
     MU_BEAT_VERSION = 1,
     MU_BEAT_BYTES = 67, /* always; the tag that follows in a datagram is not counted */
+    MU_BEAT_TAG = 16,   /* bytes of that tag: SipHash-2-4 with 128 bits */
+    MU_DATAGRAM_BYTES = MU_BEAT_BYTES + MU_BEAT_TAG,
 };
 
 /* NULL, or the rule that the beat breaks. */
