@@ -6,6 +6,7 @@
 #include "rig/stall.h"
 #include "command/commands.h"
 #include "command/output.h"
+#include "host/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static void count_after(struct accuracy *a)
 /* The window that we are in. */
 static size_t window_now(const struct accuracy *a)
 {
-    return (size_t)((bench_now_ns() - a->windows.start_ns) / WINDOW_NS);
+    return (size_t)((mu_now_ns() - a->windows.start_ns) / WINDOW_NS);
 }
 
 /* As many good windows as wanted, or twice as many of both, or no more room for any. */
@@ -209,9 +210,9 @@ static bool measure(struct accuracy *a)
 /* Daemons that could not be started because the host stood still are started again. */
 static bool open_machine(struct accuracy *a, const struct rig_config *config, bool *again)
 {
-    uint64_t from_ns = bench_now_ns();
+    uint64_t from_ns = mu_now_ns();
     bool opened = rig_open(&a->rig, config);
-    *again = !opened && a->rig.signal == 0 && stall_between(&a->windows, from_ns, bench_now_ns());
+    *again = !opened && a->rig.signal == 0 && stall_between(&a->windows, from_ns, mu_now_ns());
     if (*again)
         fprintf(stderr, "%s: the host stood still meanwhile, so once more\n", path);
     return opened;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "bench/noise_bare.h"
 
+#include "host/clock.h"
 #include "host/cores.h"
 #include "rig/page.h"
 #include "wire/peer/beat.h"
@@ -56,7 +57,7 @@ static void beat(struct self *self, const struct go *go)
     uint64_t end_ns = due_ns + go->periods * self->period_ns;
     uint32_t beats = 0;
     for (;;) {
-        uint64_t now_ns = bench_now_ns();
+        uint64_t now_ns = mu_now_ns();
         if (now_ns >= end_ns)
             return;
         if (now_ns >= due_ns && beats < go->periods) {
@@ -184,7 +185,7 @@ void bare_ring_stop(struct bare_ring *ring)
 
 bool bare_ring_go(struct bare_ring *ring, uint32_t periods)
 {
-    const struct go go = {.start_ns = bench_now_ns() + ring->period_ns, .periods = periods};
+    const struct go go = {.start_ns = mu_now_ns() + ring->period_ns, .periods = periods};
     for (uint32_t i = 0; i < ring->count; i++) {
         if (send(ring->nodes[i].control, &go, sizeof go, MSG_NOSIGNAL) != sizeof go)
             return false;

@@ -4,6 +4,7 @@
 #include "chaos/nft.h"
 #include "chaos/stage.h"
 #include "command/commands.h"
+#include "host/clock.h"
 
 enum { WORDS_MAX = 32, WAIT_MS_MAX = 60 * 1000 };
 
@@ -12,8 +13,8 @@ enum { WORDS_MAX = 32, WAIT_MS_MAX = 60 * 1000 };
 /* So long, or until a signal comes that ends us. */
 static void wait_for(struct chaos_stage *stage, uint64_t ns)
 {
-    uint64_t end_ns = bench_now_ns() + ns;
-    for (uint64_t now_ns; (now_ns = bench_now_ns()) < end_ns;) {
+    uint64_t end_ns = mu_now_ns() + ns;
+    for (uint64_t now_ns; (now_ns = mu_now_ns()) < end_ns;) {
         uint64_t ms = (end_ns - now_ns + 999999) / 1000000;
         if (!chaos_stage_pass_ms(stage, ms < WAIT_MS_MAX ? (uint32_t)ms : WAIT_MS_MAX))
             return;

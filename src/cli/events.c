@@ -4,6 +4,7 @@
 #include "command/commands.h"
 #include "launch/operator.h"
 #include "command/output.h"
+#include "host/clock.h"
 
 #include <inttypes.h>
 #include <search.h>
@@ -57,9 +58,7 @@ static bool is_new(void **tree, const struct mu_local_event *event)
 
 static uint64_t age_now_ns(const struct mu_local_event *event)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    uint64_t now_ns = (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+    uint64_t now_ns = mu_now_ns();
     uint64_t known_ns = now_ns > event->learned_ns ? now_ns - event->learned_ns : 0;
     return event->age_ns + known_ns;
 }

@@ -2,6 +2,7 @@
 #include "command/span.h"
 #include "cli/why.h"
 #include "core/ring/ring.h"
+#include "host/clock.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -103,19 +104,12 @@ static bool is_dead(const struct operator_found *found, mu_slot node)
     return true;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Until all daemons of this host have them, but for dead ones.  Returns the exit code. */
 static int wait_for_all(const struct operator_found *found, const struct times *wanted)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
     char text[2 * SPAN_TEXT_MAX + 32];
-    int64_t until_ms = now_ms() + WAIT_MS;
+    int64_t until_ms = mu_now_ms() + WAIT_MS;
     struct operator_link link;
     size_t looked = 0, count = 0; /* daemons that are done with; and of these, that have them */
     while (looked < found->count) {
@@ -123,7 +117,7 @@ static int wait_for_all(const struct operator_found *found, const struct times *
         if (good || is_dead(found, found->daemons[looked].slot)) {
             looked++;
             count += good;
-        } else if (now_ms() < until_ms) {
+        } else if (mu_now_ms() < until_ms) {
             nanosleep(&pause, NULL);
         } else {
             break;

@@ -1,6 +1,7 @@
 /* What the daemon says, in the words of muster.h; and errors. */
 #define _GNU_SOURCE
 #include "client/handle.h"
+#include "host/clock.h"
 #include "wire/base/words.h"
 
 #include <assert.h>
@@ -59,7 +60,7 @@ int mu_client_refused(const struct mu_local_message *message, struct muster_erro
 /* The daemon's clock is this host's, too.  In another time namespace it may be ahead of ours. */
 static uint64_t age_ns(const struct mu_local_event *told)
 {
-    uint64_t now_ns = mu_client_now_ns();
+    uint64_t now_ns = mu_now_ns();
     uint64_t since_ns = now_ns > told->learned_ns ? now_ns - told->learned_ns : 0;
     return told->age_ns <= UINT64_MAX - since_ns ? told->age_ns + since_ns : UINT64_MAX;
 }

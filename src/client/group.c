@@ -1,6 +1,8 @@
 /* Groups: made, joined, numbered, left. */
 #include "client/group.h"
 
+#include "host/clock.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -102,7 +104,7 @@ static int hear_joined(const struct muster_group *group, uint64_t until_ns,
 struct muster_group *mu_client_join(struct muster *m, const struct mu_ballot_row *row,
                                     uint32_t rows, struct muster_error *error)
 {
-    uint64_t until_ns = mu_client_now_ns() + JOIN_TIMEOUT_S * UINT64_C(1000000000);
+    uint64_t until_ns = mu_now_ns() + JOIN_TIMEOUT_S * UINT64_C(1000000000);
     struct muster_group *group = make(m, row, rows, error);
     if (group == NULL)
         return NULL;

@@ -55,8 +55,6 @@ mu_client_fail(struct muster_error *error, enum muster_code code, const char *fo
 /* "Too many open files".  In English and for any thread, which strerror() is not. */
 const char *mu_client_errno_text(int number);
 
-uint64_t mu_client_now_ns(void); /* CLOCK_MONOTONIC */
-
 /* Puts the board and the bell to use: fds[0] and fds[1], which are taken in any case.  Returns 0,
  * or -1 with *error filled. */
 int mu_client_attach(struct muster *m, const int fds[MU_CLIENT_FDS], struct muster_error *error);

@@ -1,4 +1,5 @@
 #include "client/handle.h"
+#include "host/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@ uint64_t mu_client_deadline_ns(int64_t timeout_ns)
         return MU_CLIENT_NO_WAIT;
     if (timeout_ns == MUSTER_FOREVER)
         return MU_CLIENT_NO_END;
-    return mu_client_now_ns() + (uint64_t)timeout_ns;
+    return mu_now_ns() + (uint64_t)timeout_ns;
 }
 
 /* getpid() is a system call, for each event that is read. */

@@ -1,4 +1,5 @@
 #include "client/handle.h"
+#include "host/clock.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -100,7 +101,7 @@ static int take_welcome(struct muster *m, uint64_t until_ns, struct muster_error
 
 static int join(struct muster *m, const struct place *place, struct muster_error *error)
 {
-    uint64_t until_ns = mu_client_now_ns() + OPEN_TIMEOUT_S * UINT64_C(1000000000);
+    uint64_t until_ns = mu_now_ns() + OPEN_TIMEOUT_S * UINT64_C(1000000000);
     struct mu_local_message hello = {
         .type = MU_LOCAL_HELLO,
         .hello = {.version = MU_LOCAL_VERSION,

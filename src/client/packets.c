@@ -1,6 +1,7 @@
 /* Packets to and from the daemon, and how long to wait for them. */
 #define _GNU_SOURCE
 #include "client/handle.h"
+#include "host/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,16 +16,9 @@
 
 enum { NS_PER_S = 1000000000, NS_PER_US = 1000 };
 
-uint64_t mu_client_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t left_ns(uint64_t until_ns)
 {
-    uint64_t now_ns = mu_client_now_ns();
+    uint64_t now_ns = mu_now_ns();
     return until_ns > now_ns ? until_ns - now_ns : 0;
 }
 

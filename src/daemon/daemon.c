@@ -1,6 +1,7 @@
 #include "daemon/daemon.h"
 
 #include "daemon/inside.h"
+#include "host/clock.h"
 #include "host/log.h"
 
 #include <assert.h>

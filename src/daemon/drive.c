@@ -2,6 +2,7 @@
 
 #include "core/node.h"
 #include "daemon/recorder.h"
+#include "host/clock.h"
 #include "host/memory.h"
 
 #include <assert.h>
@@ -30,13 +31,6 @@ struct mu_drive {
     mu_slot *downs;    /* connections that were cut by the core in this step, yet to be reported */
     uint32_t down_count;
 };
-
-uint64_t mu_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- one step ---- */
 

@@ -52,7 +52,4 @@ uint64_t mu_drive_has(struct mu_drive *drive, mu_slot peer);
 size_t mu_drive_bytes(const struct mu_drive *drive);
 uint64_t mu_drive_events(const struct mu_drive *drive);
 
-/* CLOCK_MONOTONIC. */
-uint64_t mu_now_ns(void);
-
 #endif

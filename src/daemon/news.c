@@ -1,4 +1,5 @@
 #include "daemon/inside.h"
+#include "host/clock.h"
 #include "host/log.h"
 
 #include <assert.h>

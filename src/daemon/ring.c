@@ -1,5 +1,6 @@
 /* The heartbeat thread and the daemon: verdicts come from there, deaths and new times go there. */
 #include "daemon/inside.h"
+#include "host/clock.h"
 #include "host/log.h"
 
 #include <assert.h>

@@ -1,4 +1,5 @@
 #include "daemon/inside.h"
+#include "host/clock.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* The daemon and witnesses: its own, which it keeps up to date and misses when it is gone; and
  * those of other daemons, which have ended. */
 #include "daemon/inside.h"
+#include "host/clock.h"
 #include "host/log.h"
 #include "wire/peer/word.h"
 

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "host/orphans.h"
 
+#include "host/clock.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -21,13 +23,6 @@ struct sweep {
     uint32_t found;
     pid_t alive; /* one of those found; 0: all are reaped */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 int mu_orphans_adopt(void)
 {
@@ -117,11 +112,11 @@ static void wait_for_end(pid_t pid, int timeout_ms)
 
 uint32_t mu_orphans_end(uint64_t timeout_ns)
 {
-    uint64_t begin_ns = now_ns();
+    uint64_t begin_ns = mu_now_ns();
     for (;;) {
         struct sweep sweep = {.kill = true};
         sweep_all(&sweep);
-        uint64_t passed_ns = now_ns() - begin_ns;
+        uint64_t passed_ns = mu_now_ns() - begin_ns;
         if (sweep.found == 0 || passed_ns >= timeout_ns)
             return sweep.found;
         if (sweep.alive != 0)

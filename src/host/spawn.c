@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "host/spawn.h"
+#include "host/clock.h"
 #include "host/spawn_child.h"
 
 #include <assert.h>
@@ -54,13 +55,6 @@ struct mu_spawner {
     size_t stack_bytes;
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void reap(int pidfd)
 {
     siginfo_t info;
@@ -81,7 +75,7 @@ static void start_process(struct mu_spawner *spawner, struct mu_spawn_result *re
     pid_t pid =
         clone(mu_spawn_child_run, spawner->stack + spawner->stack_bytes, flags, &child, &pidfd);
     int error = errno;
-    result->at_ns = now_ns();
+    result->at_ns = mu_now_ns();
     result->started = pid > 0 && child.error == 0;
     if (result->started) {
         result->pid = pid;

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "host/watch.h"
 
+#include "host/clock.h"
 #include "host/early_ends.h"
 #include "host/stand_back.h"
 
@@ -56,13 +57,6 @@ struct mu_watch_proc {
     uint32_t ended_count, buried;
     struct place *at;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 const char *mu_watch_error_text(enum mu_watch_error error)
 {
@@ -284,7 +278,7 @@ static void fill(struct mu_proc_end *end, const struct mu_watched *who)
     end->job = who->job;
     end->rank = who->rank;
     end->pid = who->pid;
-    end->seen_ns = now_ns();
+    end->seen_ns = mu_now_ns();
 }
 
 /* What the kernel has to say of those that run. */
@@ -463,13 +457,13 @@ uint32_t mu_watch_proc_kill(struct mu_watch_proc *watch, uint64_t timeout_ns)
 {
     struct pollfd readable = {.fd = watch->epoll_fd, .events = POLLIN};
     struct mu_proc_end end;
-    uint64_t begin_ns = now_ns();
+    uint64_t begin_ns = mu_now_ns();
     mu_watch_proc_signal_all(watch, SIGKILL);
     for (;;) {
         while (mu_watch_proc_next(watch, &end))
             ;
         mu_watch_proc_reap(watch);
-        uint64_t passed_ns = now_ns() - begin_ns;
+        uint64_t passed_ns = mu_now_ns() - begin_ns;
         if (watch->count == 0 || passed_ns >= timeout_ns)
             return watch->count;
         uint64_t rest_ms = (timeout_ns - passed_ns) / 1000000 + 1;

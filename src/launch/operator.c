@@ -1,6 +1,8 @@
 #define _GNU_SOURCE /* struct ucred */
 #include "launch/operator.h"
 
+#include "host/clock.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -220,20 +222,13 @@ bool operator_say(struct operator_link *link, const struct mu_local_message *mes
     return fail(link, "cannot be told: %s", strerror(errno));
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* 1: there is something to read; 0: not in time; -1: errno. */
 static int wait_readable(int fd, int timeout_ms)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
-    int64_t end_ms = now_ms() + timeout_ms;
+    int64_t end_ms = mu_now_ms() + timeout_ms;
     for (;;) {
-        int64_t rest_ms = end_ms - now_ms();
+        int64_t rest_ms = end_ms - mu_now_ms();
         int count = poll(&ready, 1, timeout_ms < 0 ? -1 : rest_ms > 0 ? (int)rest_ms : 0);
         if (count >= 0 || errno != EINTR)
             return count;

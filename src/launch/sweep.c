@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "launch/sweep.h"
 
+#include "host/clock.h"
 #include "host/orphans.h"
 
 #include <ctype.h>
@@ -86,13 +87,6 @@ static bool reap_all(void)
     return pid == 0;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* It is our child and not reaped, so the number is its own. */
 static void kill_child(pid_t pid, int64_t timeout_ms)
 {
@@ -106,9 +100,9 @@ static void kill_child(pid_t pid, int64_t timeout_ms)
 
 void run_sweep(uint32_t timeout_ms)
 {
-    int64_t until_ms = now_ms() + timeout_ms;
+    int64_t until_ms = mu_now_ms() + timeout_ms;
     while (reap_all()) {
-        int64_t left_ms = until_ms - now_ms();
+        int64_t left_ms = until_ms - mu_now_ms();
         pid_t child = left_ms > 0 ? find_child() : 0;
         if (child == 0)
             return;

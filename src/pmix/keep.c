@@ -1,4 +1,5 @@
 /* What is published, at the node that keeps it. */
+#include "host/clock.h"
 #include "pmix/inside.h"
 
 #include <stdlib.h>
@@ -20,13 +21,6 @@ struct mu_published {
     size_t count;
     uint8_t bytes[];
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void answer(struct mu_pmix *pmix, void *ticket, pmix_status_t status,
                    const struct mu_published *found)
@@ -121,7 +115,7 @@ static void publish(struct mu_pmix *pmix, const struct mu_kept_question *questio
 
 void mu_keep_turn(struct mu_pmix *pmix)
 {
-    uint64_t now = now_ns(), next_ns = UINT64_MAX;
+    uint64_t now = mu_now_ns(), next_ns = UINT64_MAX;
     for (struct mu_published **link = &pmix->published; *link != NULL;) {
         if ((*link)->due_ns > 0 && (*link)->due_ns <= now) {
             answer(pmix, (*link)->ticket, PMIX_ERR_TIMEOUT, NULL);
@@ -151,7 +145,7 @@ static void lookup(struct mu_pmix *pmix, const struct mu_kept_question *question
         waiting->by = question->by;
         waiting->ticket = ticket;
         if (question->wait_s > 0) {
-            waiting->due_ns = now_ns() + question->wait_s * UINT64_C(1000000000);
+            waiting->due_ns = mu_now_ns() + question->wait_s * UINT64_C(1000000000);
             mu_keep_turn(pmix);
         }
     } else {

@@ -1,3 +1,4 @@
+#include "host/clock.h"
 #include "rig/role.h"
 
 #include <stdio.h>
@@ -23,7 +24,7 @@ uint64_t client_next(struct client *client, struct muster_event *event)
 {
     struct muster_error error;
     int got = muster_next(client->muster, event, MUSTER_FOREVER, &error);
-    uint64_t now_ns = bench_now_ns();
+    uint64_t now_ns = mu_now_ns();
     if (got < 0)
         client_end(client, &error);
     return now_ns;

@@ -1,3 +1,4 @@
+#include "host/clock.h"
 #include "rig/rig.h"
 
 #include "rig/door.h"
@@ -123,22 +124,22 @@ bool rig_start_clients(struct rig *rig, struct rig_page *page, const char *role,
 bool rig_wait_ready(struct rig *rig)
 {
     const struct rig_page *page = rig->page;
-    uint64_t from_ns = bench_now_ns(), end_ns = from_ns + START_MS * UINT64_C(1000000);
-    while (page->ready < page->size && rig->ended == 0 && rig->lost == 0 && bench_now_ns() < end_ns)
+    uint64_t from_ns = mu_now_ns(), end_ns = from_ns + START_MS * UINT64_C(1000000);
+    while (page->ready < page->size && rig->ended == 0 && rig->lost == 0 && mu_now_ns() < end_ns)
         if (!rig_pass_ms(rig, 1))
             return false;
     if (page->ready < page->size)
         fprintf(stderr, "%s: %u of %u processes were there after %.1f s, and %u had ended\n",
-                rig->config.command, page->ready, page->size,
-                (double)(bench_now_ns() - from_ns) / 1e9, rig->ended);
+                rig->config.command, page->ready, page->size, (double)(mu_now_ns() - from_ns) / 1e9,
+                rig->ended);
     return page->ready == page->size;
 }
 
 bool rig_stop_clients(struct rig *rig)
 {
-    uint64_t end_ns = bench_now_ns() + STOP_MS * UINT64_C(1000000);
+    uint64_t end_ns = mu_now_ns() + STOP_MS * UINT64_C(1000000);
     job_stop(rig->job, 0);
-    while (!rig->is_idle && bench_now_ns() < end_ns)
+    while (!rig->is_idle && mu_now_ns() < end_ns)
         if (!rig_pass_ms(rig, 1))
             return false;
     if (!rig->is_idle) {

@@ -12,13 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-uint64_t bench_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static size_t bytes_of(const struct rig_page *shape)
 {
     return sizeof *shape + shape->size * (sizeof shape->slots[0] + shape->log_bytes);

@@ -78,8 +78,6 @@ struct rig_page {
     struct rig_slot slots[];
 };
 
-uint64_t bench_now_ns(void); /* CLOCK_MONOTONIC */
-
 /* ---- in the rig ---- */
 
 /* A new one, or NULL with errno. */

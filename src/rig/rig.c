@@ -4,6 +4,7 @@
 #include "launch/signals.h"
 #include "launch/sweep.h"
 #include "core/ring/ring.h"
+#include "host/clock.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -138,7 +139,7 @@ bool rig_ask(struct rig *rig, mu_slot node, struct rig_counts *counts, char why[
 /* A node that holds a lease is heard: its observer has acknowledged a heartbeat. */
 bool rig_wait_heard(struct rig *rig)
 {
-    uint64_t end_ns = bench_now_ns() + HEARD_WAIT_MS * UINT64_C(1000000);
+    uint64_t end_ns = mu_now_ns() + HEARD_WAIT_MS * UINT64_C(1000000);
     char why[MACHINE_TEXT_MAX];
     for (mu_slot node = 0; node < rig->config.nodes && !rig->is_broken;) {
         struct rig_counts counts;
@@ -146,7 +147,7 @@ bool rig_wait_heard(struct rig *rig)
             rig_broke(rig, node, why);
         else if (counts.lease_ns > 0)
             node++;
-        else if (bench_now_ns() > end_ns)
+        else if (mu_now_ns() > end_ns)
             rig_broke(rig, node, "is not heard by its observer after 30 s");
         else if (!rig_pass_ms(rig, HEARD_STEP_MS))
             return false;

@@ -1,3 +1,4 @@
+#include "host/clock.h"
 #include "rig/role.h"
 
 #include <signal.h>
@@ -38,9 +39,9 @@ static void take_times(struct client *c)
         if (page->agree.kill != RIG_KILL_NOBODY && i == page->agree.warm &&
             c->rank == page->agree.victim)
             die(page);
-        uint64_t from_ns = bench_now_ns();
+        uint64_t from_ns = mu_now_ns();
         int result = muster_agree(c->muster, MUSTER_ALL, &bits, &error);
-        log[i] = bench_now_ns() - from_ns;
+        log[i] = mu_now_ns() - from_ns;
         if (result < 0)
             client_end(c, &error);
         if (result == MUSTER_AGREED_FAILURES)

@@ -1,3 +1,4 @@
+#include "host/clock.h"
 #include "rig/role.h"
 
 #include "rig/door.h"
@@ -38,7 +39,7 @@ static uint64_t read_message(const struct client *c, int relay)
     do
         count = recv(relay, bytes, sizeof bytes, 0);
     while (count < 0 && errno == EINTR);
-    uint64_t now_ns = bench_now_ns();
+    uint64_t now_ns = mu_now_ns();
     if (count <= 0) {
         muster_close(c->muster);
         exit(0); /* the bench is over */

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "rig/stall.h"
 
+#include "host/clock.h"
 #include "rig/page.h"
 #include "host/thread.h"
 
@@ -25,7 +26,7 @@ bool stall_windows_make(struct stall_windows *windows, uint64_t span_ns)
 {
     windows->count = (size_t)(span_ns / windows->width_ns) + 1;
     windows->longest_ns = calloc(windows->count, sizeof *windows->longest_ns);
-    windows->start_ns = bench_now_ns();
+    windows->start_ns = mu_now_ns();
     return windows->longest_ns != NULL;
 }
 
@@ -40,7 +41,7 @@ void stall_windows_reset(struct stall_windows *windows)
 {
     for (size_t i = 0; i < windows->count; i++)
         atomic_store_explicit(&windows->longest_ns[i], 0, memory_order_relaxed);
-    windows->start_ns = bench_now_ns();
+    windows->start_ns = mu_now_ns();
 }
 
 static size_t window_of(const struct stall_windows *windows, uint64_t ns)
@@ -126,14 +127,14 @@ static void *run(void *argument)
     pthread_mutex_unlock(&all->gate);
     prctl(PR_SET_NAME, "bench-timer");
     prctl(PR_SET_TIMERSLACK, 1);
-    uint64_t due_ns = bench_now_ns();
+    uint64_t due_ns = mu_now_ns();
     while (!atomic_load_explicit(&all->stopping, memory_order_relaxed)) {
         due_ns += all->interval_ns;
         struct timespec due = {.tv_sec = (time_t)(due_ns / 1000000000u),
                                .tv_nsec = (long)(due_ns % 1000000000u)};
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL) == EINTR)
             ;
-        uint64_t now_ns = bench_now_ns();
+        uint64_t now_ns = mu_now_ns();
         uint64_t late_ns = now_ns - due_ns;
         raise_to(&all->longest_ns, late_ns);
         if (late_ns <= all->interval_ns) {

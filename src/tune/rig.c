@@ -1,5 +1,6 @@
 #include "tune/rig.h"
 
+#include "host/clock.h"
 #include "rig/page.h"
 
 #include <errno.h>
@@ -96,7 +97,7 @@ static bool open_machine(struct tune_rig *rig, uint64_t period_ns)
     rig->config.period_ns = period_ns;
     rig->config.timeout_ns = TUNE_RATIO * period_ns;
     for (int i = 0; i < OPEN_TRIES && again; i++) {
-        uint64_t from_ns = bench_now_ns();
+        uint64_t from_ns = mu_now_ns();
         memset(rig->watch.verdicts, 0, rig->config.nodes * sizeof *rig->watch.verdicts);
         rig->is_open = true;
         rig->is_spent = false;
@@ -104,7 +105,7 @@ static bool open_machine(struct tune_rig *rig, uint64_t period_ns)
         if (rig_open(&rig->rig, &rig->config) && rig_wait_heard(&rig->rig))
             return true;
         again = rig->rig.signal == 0 &&
-                stall_longest_between_ns(&rig->windows, from_ns, bench_now_ns()) > limit_ns;
+                stall_longest_between_ns(&rig->windows, from_ns, mu_now_ns()) > limit_ns;
         close_machine(rig);
     }
     return false;
@@ -156,10 +157,10 @@ static bool order(struct tune_rig *rig, uint64_t period_ns, uint64_t timeout_ns,
  * heartbeats will show. */
 static bool wait_taken(struct tune_rig *rig, uint64_t period_ns)
 {
-    uint64_t until_ns = bench_now_ns() + TAKEN_WAIT_MS * UINT64_C(1000000);
+    uint64_t until_ns = mu_now_ns() + TAKEN_WAIT_MS * UINT64_C(1000000);
     char why[MACHINE_TEXT_MAX];
     mu_slot node = 0;
-    while (node < rig->config.nodes && bench_now_ns() < until_ns) {
+    while (node < rig->config.nodes && mu_now_ns() < until_ns) {
         struct rig_counts now;
         if (rig_ask(&rig->rig, node, &now, why) && now.period_ns == period_ns) {
             node++;
@@ -223,15 +224,15 @@ static void count_after(struct tune_rig *rig, struct tune_sample *sum)
 static bool pass(struct tune_rig *rig, bool is_launching, uint64_t timeout_ns, uint64_t span_ns,
                  tune_rig_tick *tick, void *owner)
 {
-    uint64_t until_ns = bench_now_ns() + span_ns;
+    uint64_t until_ns = mu_now_ns() + span_ns;
     bool is_ending = false;
-    while (bench_now_ns() < until_ns) {
+    while (mu_now_ns() < until_ns) {
         if (!rig_pass_ms(&rig->rig, LOOK_MS))
             return false;
         watch_take(&rig->watch);
         if (!is_ending && watch_has_verdict(&rig->watch)) {
             is_ending = true;
-            until_ns = bench_now_ns() + 2 * timeout_ns;
+            until_ns = mu_now_ns() + 2 * timeout_ns;
         }
         if (is_launching && !is_ending && !launch_go_on(&rig->launch))
             return false;
@@ -273,20 +274,20 @@ bool tune_rig_step(struct tune_rig *rig, enum tune_condition condition, uint64_t
     stop_timers(rig);
     if (!start_timers(rig, period_ns, timeout_ns))
         return false;
-    uint64_t from_ns = bench_now_ns();
+    uint64_t from_ns = mu_now_ns();
     if (!set_times(rig, condition, period_ns, timeout_ns, &sample->is_refused))
         return false;
     if (!rig->is_spent) {
         count_before(rig);
-        uint64_t begin_ns = bench_now_ns();
+        uint64_t begin_ns = mu_now_ns();
         if (!pass(rig, condition == TUNE_LAUNCH, timeout_ns, span_ns, tick, owner))
             return false;
-        sample->span_ns = bench_now_ns() - begin_ns;
+        sample->span_ns = mu_now_ns() - begin_ns;
         count_after(rig, sample);
     }
     if (rig->is_open)
         watch_take(&rig->watch);
     take_verdicts(rig, period_ns, timeout_ns, sample, text);
-    sample->stall_ns = stall_longest_between_ns(&rig->windows, from_ns, bench_now_ns());
+    sample->stall_ns = stall_longest_between_ns(&rig->windows, from_ns, mu_now_ns());
     return true;
 }

@@ -5,6 +5,7 @@
 #include "rig/page.h"
 #include "command/commands.h"
 #include "command/output.h"
+#include "host/clock.h"
 #include "tune/report.h"
 #include "tune/rig.h"
 
@@ -27,7 +28,7 @@ struct tune {
 
 static uint64_t left_ns(uint64_t until_ns)
 {
-    uint64_t now_ns = bench_now_ns();
+    uint64_t now_ns = mu_now_ns();
     return now_ns < until_ns ? until_ns - now_ns : 0;
 }
 
@@ -37,9 +38,9 @@ static void show(void *owner)
 {
     struct tune *t = owner;
     const struct tune_step *step = &t->now;
-    if (bench_now_ns() - t->shown_ns < SHOW_MS * UINT64_C(1000000))
+    if (mu_now_ns() - t->shown_ns < SHOW_MS * UINT64_C(1000000))
         return;
-    t->shown_ns = bench_now_ns();
+    t->shown_ns = mu_now_ns();
     output_progress("%.0f s left; %s, period %llu ms%s; the host stood still for up to %.1f ms",
                     (double)left_ns(t->end_ns) / 1e9, tune_condition_text(step->condition),
                     (unsigned long long)(step->period_ns / 1000000),
@@ -143,12 +144,12 @@ static bool tune(struct tune *t)
     bool good = true;
     for (int i = 0; good && i < TUNE_CONDITIONS; i++) {
         uint64_t share_ns = left_ns(t->end_ns) / (uint64_t)(TUNE_CONDITIONS + 1 - i);
-        good = go_down(t, i, bench_now_ns() + share_ns);
+        good = go_down(t, i, mu_now_ns() + share_ns);
     }
     advise(t);
     good = good && check(t);
     output_progress_end();
-    t->outcome.took_ns = bench_now_ns() - t->start_ns;
+    t->outcome.took_ns = mu_now_ns() - t->start_ns;
     t->outcome.machines = t->rig.machines;
     t->outcome.is_realtime = t->rig.is_realtime;
     return good;
@@ -197,7 +198,7 @@ int cmd_tune(int argc, char **argv)
     args_parse(&command, argc, argv);
 
     static struct tune t;
-    t.start_ns = bench_now_ns();
+    t.start_ns = mu_now_ns();
     t.end_ns = t.start_ns + seconds * SECOND_NS;
     t.outcome.nodes = (uint32_t)nodes;
     t.outcome.load_per_core = (uint32_t)load;

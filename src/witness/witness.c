@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "witness/witness.h"
 
+#include "host/clock.h"
 #include "host/log.h"
 #include "host/orphans.h"
 #include "witness/tell.h"
@@ -40,13 +41,6 @@ static struct {
     struct mu_tell tell;
 } witness;
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* ---- while the daemon lives ---- */
 
 static bool has_ended(void)
@@ -72,7 +66,7 @@ static void wait_for_end(void)
         poll(&polls, 1, -1);
         pass_on();
     }
-    witness.ended_ns = now_ns();
+    witness.ended_ns = mu_now_ns();
 }
 
 /* ---- when it has ended ---- */
@@ -89,7 +83,7 @@ static void sweep(void)
     mu_orphans_sweep(NULL, 0, true);
     witness.gone = !has_children();
     if (witness.gone && !witness.silent)
-        mu_tell_gone(&witness.tell, now_ns());
+        mu_tell_gone(&witness.tell, mu_now_ns());
 }
 
 /* Most of them die with their daemon, without us.  Whoever is to be told comes first, because it
@@ -98,12 +92,12 @@ static bool is_time_to_sweep(void)
 {
     return !witness.gone &&
            (witness.silent || witness.unwanted || mu_tell_is_heard(&witness.tell) ||
-            now_ns() >= witness.ended_ns + words_first_ns);
+            mu_now_ns() >= witness.ended_ns + words_first_ns);
 }
 
 static int wait_ms(void)
 {
-    uint64_t due_ns = witness.until_ns, now = now_ns();
+    uint64_t due_ns = witness.until_ns, now = mu_now_ns();
     if (!witness.silent && mu_tell_due_ns(&witness.tell) < due_ns)
         due_ns = mu_tell_due_ns(&witness.tell);
     if (!witness.gone && now + sweep_ns < due_ns)
@@ -116,8 +110,8 @@ static int wait_ms(void)
 static void hurry(void)
 {
     witness.hurries = true;
-    if (now_ns() + hurry_ns < witness.until_ns)
-        witness.until_ns = now_ns() + hurry_ns;
+    if (mu_now_ns() + hurry_ns < witness.until_ns)
+        witness.until_ns = mu_now_ns() + hurry_ns;
 }
 
 /* Somebody wants us to end: no more words, but nothing is left behind. */
@@ -145,7 +139,7 @@ static void look_around(void)
     if (polls[1].revents != 0) /* with no events asked for: it has ended */
         hurry();
     if (!witness.silent)
-        mu_tell_step(&witness.tell, polls + 2, now_ns());
+        mu_tell_step(&witness.tell, polls + 2, mu_now_ns());
 }
 
 static bool is_done(void)
@@ -164,7 +158,7 @@ static void settle(void)
     for (;;) {
         if (is_time_to_sweep())
             sweep();
-        if (is_done() || now_ns() >= witness.until_ns)
+        if (is_done() || mu_now_ns() >= witness.until_ns)
             break;
         look_around();
     }

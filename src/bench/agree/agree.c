@@ -5,6 +5,7 @@
 #include "rig/stats.h"
 #include "command/commands.h"
 #include "command/output.h"
+#include "host/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,8 +93,8 @@ static bool measure_one(struct bench_agree *b, const struct rig_agree *what)
 {
     const struct rig_page *page = b->rig.page;
     bool good = agree_rig_begin(&b->rig, what);
-    uint64_t end_ns = bench_now_ns() + WAIT_MS * UINT64_C(1000000);
-    while (good && !all_done(page) && bench_now_ns() < end_ns)
+    uint64_t end_ns = mu_now_ns() + WAIT_MS * UINT64_C(1000000);
+    while (good && !all_done(page) && mu_now_ns() < end_ns)
         good = rig_pass_ms(&b->rig.rig, 20);
     if (good && !all_done(page)) {
         fprintf(stderr, "%s: processes have not agreed after %d s\n", path, WAIT_MS / 1000);

@@ -4,6 +4,7 @@
 #include "bench/agree/rig.h"
 #include "command/commands.h"
 #include "command/output.h"
+#include "host/clock.h"
 #include "sim/base/random.h"
 
 #include <signal.h>
@@ -66,7 +67,7 @@ static void kill_one(struct stress *s)
     }
     if (s->stops) {
         kill(machine_daemon(s->rig.rig.machine, node), SIGSTOP);
-        s->resume_ns[node] = bench_now_ns() + STOP_MS * UINT64_C(1000000);
+        s->resume_ns[node] = mu_now_ns() + STOP_MS * UINT64_C(1000000);
     } else {
         machine_kill(s->rig.rig.machine, node);
     }
@@ -79,7 +80,7 @@ static void kill_one(struct stress *s)
 static void resume(struct stress *s)
 {
     for (mu_slot node = 0; node < s->rig.nodes; node++)
-        if (s->resume_ns[node] != 0 && bench_now_ns() >= s->resume_ns[node]) {
+        if (s->resume_ns[node] != 0 && mu_now_ns() >= s->resume_ns[node]) {
             s->resume_ns[node] = 0;
             kill(machine_daemon(s->rig.rig.machine, node), SIGCONT);
         }
@@ -99,8 +100,8 @@ static uint64_t least_logged(const struct stress *s)
 /* The survivors go on.  False: there is no going on here. */
 static bool expect_progress(struct stress *s)
 {
-    uint64_t from = least_logged(s), end_ns = bench_now_ns() + STUCK_MS * UINT64_C(1000000);
-    while (least_logged(s) < from + GO_ON && bench_now_ns() < end_ns) {
+    uint64_t from = least_logged(s), end_ns = mu_now_ns() + STUCK_MS * UINT64_C(1000000);
+    while (least_logged(s) < from + GO_ON && mu_now_ns() < end_ns) {
         resume(s);
         if (!rig_pass_ms(&s->rig.rig, 1))
             return false;
@@ -171,7 +172,7 @@ static bool run_job(struct stress *s)
     s->jobs++;
     const struct rig_agree for_ever = {.count = 0};
     bool good = agree_rig_begin(&s->rig, &for_ever);
-    while (good && s->living > 1 && bench_now_ns() < s->end_ns) {
+    while (good && s->living > 1 && mu_now_ns() < s->end_ns) {
         good = rig_pass_ms(&s->rig.rig, 1 + (uint32_t)sim_random_below(&s->random, PAUSE_MS));
         resume(s);
         if (good)
@@ -250,19 +251,19 @@ int cmd_bench_agree_stress(int argc, char **argv)
     s.killed = calloc(nodes * procs, sizeof *s.killed);
     s.node_killed = calloc(nodes, sizeof *s.node_killed);
     s.resume_ns = calloc(nodes, sizeof *s.resume_ns);
-    uint64_t from_ns = bench_now_ns();
+    uint64_t from_ns = mu_now_ns();
     s.end_ns = from_ns + seconds * UINT64_C(1000000000);
     bool opened = s.killed != NULL && s.node_killed != NULL && s.resume_ns != NULL &&
                   agree_rig_open(&s.rig, LOG);
     bool good = opened;
-    while (good && bench_now_ns() < s.end_ns) {
+    while (good && mu_now_ns() < s.end_ns) {
         output_progress("%llu jobs, %llu died", (unsigned long long)s.jobs,
                         (unsigned long long)s.failures);
         good = run_job(&s);
     }
     output_progress_end();
     if (good)
-        print(&s, (double)(bench_now_ns() - from_ns) / 1e9, json);
+        print(&s, (double)(mu_now_ns() - from_ns) / 1e9, json);
     rig_page_free(s.rig.page);
     free(s.killed);
     free(s.node_killed);

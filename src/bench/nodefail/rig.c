@@ -1,5 +1,6 @@
 #include "bench/nodefail/rig.h"
 
+#include "host/clock.h"
 #include "launch/operator.h"
 
 #include <errno.h>
@@ -79,7 +80,7 @@ static bool wait_phase(struct nodefail_rig *rig, uint64_t phase_ns)
 
 static uint64_t kill_all(struct nodefail_rig *rig, const mu_slot *victims)
 {
-    uint64_t from_ns = bench_now_ns();
+    uint64_t from_ns = mu_now_ns();
     for (uint32_t i = 0; i < rig->count; i++)
         machine_kill(rig->rig.machine, victims[i]);
     return from_ns;
@@ -90,7 +91,7 @@ static uint64_t kill_all(struct nodefail_rig *rig, const mu_slot *victims)
 static uint64_t stop_all(struct nodefail_rig *rig, const mu_slot *victims)
 {
     const struct rig_page *page = rig->page;
-    uint64_t from_ns = bench_now_ns();
+    uint64_t from_ns = mu_now_ns();
     for (uint32_t i = 0; i < rig->count; i++)
         kill(machine_daemon(rig->rig.machine, victims[i]), SIGSTOP);
     for (uint32_t i = 0; i < rig->count; i++)
@@ -114,7 +115,7 @@ static uint64_t cut_all(struct nodefail_rig *rig, const mu_slot *victims)
         if (!good)
             rig_broke(&rig->rig, victims[opened], links[opened].why);
     }
-    uint64_t from_ns = bench_now_ns();
+    uint64_t from_ns = mu_now_ns();
     for (uint32_t i = 0; good && i < rig->count; i++)
         good = operator_say(&links[i], &message);
     for (uint32_t i = 0; good && i < rig->count; i++) {
@@ -178,9 +179,9 @@ static bool fail_all(struct nodefail_rig *rig, const mu_slot *victims, uint64_t 
 /* True also when it is too late: the page tells. */
 static bool wait_told(struct nodefail_rig *rig)
 {
-    uint64_t end_ns = bench_now_ns() + NODEFAIL_WAIT_MS * UINT64_C(1000000);
+    uint64_t end_ns = mu_now_ns() + NODEFAIL_WAIT_MS * UINT64_C(1000000);
     uint32_t survivors = (rig->nodes - rig->count) * rig->procs;
-    while (atomic_load(&rig->page->count.done) < survivors && bench_now_ns() < end_ns)
+    while (atomic_load(&rig->page->count.done) < survivors && mu_now_ns() < end_ns)
         if (!rig_pass_ms(&rig->rig, 1))
             return false;
     return true;

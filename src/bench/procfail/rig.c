@@ -1,5 +1,7 @@
 #include "bench/procfail/rig.h"
 
+#include "host/clock.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -110,8 +112,8 @@ bool bench_rig_start(struct bench_rig *rig, uint32_t victim, const enum bench_ki
 static bool wait_for(struct bench_rig *rig, const _Atomic uint32_t *counter, uint32_t wanted,
                      uint64_t limit_ms)
 {
-    uint64_t end_ns = bench_now_ns() + limit_ms * 1000000u;
-    while (atomic_load(counter) < wanted && bench_now_ns() < end_ns)
+    uint64_t end_ns = mu_now_ns() + limit_ms * 1000000u;
+    while (atomic_load(counter) < wanted && mu_now_ns() < end_ns)
         if (!rig_pass_ms(&rig->rig, 1))
             return false;
     return true;
@@ -159,7 +161,7 @@ bool bench_rig_measure(struct bench_rig *rig, enum bench_kind kind, struct bench
     uint32_t survivors = bench_rig_size(rig) - 1;
     if (!prepare(rig, kind) || !rig_pass_ms(&rig->rig, BENCH_SETTLE_MS))
         return false;
-    sample->from_ns = bench_now_ns();
+    sample->from_ns = mu_now_ns();
     if (!begin(rig, kind) || !wait_for(rig, &page->read[kind], survivors, BENCH_WAIT_MS))
         return false;
     uint64_t last_ns = 0;
@@ -182,8 +184,8 @@ static bool has_reported(const struct bench_rig *rig)
 
 bool bench_rig_reported(struct bench_rig *rig)
 {
-    uint64_t end_ns = bench_now_ns() + REPORT_WAIT_MS * UINT64_C(1000000);
-    while (!has_reported(rig) && bench_now_ns() < end_ns)
+    uint64_t end_ns = mu_now_ns() + REPORT_WAIT_MS * UINT64_C(1000000);
+    while (!has_reported(rig) && mu_now_ns() < end_ns)
         if (!rig_pass_ms(&rig->rig, 1))
             return false;
     return true;

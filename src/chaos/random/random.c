@@ -7,6 +7,7 @@
 #include "command/commands.h"
 #include "command/output.h"
 #include "command/span.h"
+#include "host/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -69,7 +70,7 @@ static void print_round(FILE *to, const struct chaos_round *round)
  * is not why there is no machine. */
 static bool is_excused(struct random_run *run, uint64_t from_ns)
 {
-    uint64_t now_ns = bench_now_ns();
+    uint64_t now_ns = mu_now_ns();
     run->has_machine = false;
     if (run->stage.signal != 0 || run->stage.rig.is_broken)
         return false;
@@ -92,7 +93,7 @@ static bool open_machine(struct random_run *run)
     run->has_machine = true;
     run->totals.machines++;
     chaos_log_divert(&run->log);
-    uint64_t from_ns = bench_now_ns();
+    uint64_t from_ns = mu_now_ns();
     bool good = chaos_stage_open(&run->stage, &run->config);
     chaos_log_restore(&run->log);
     if (!good && run->stage.signal == 0)
@@ -142,7 +143,7 @@ static bool begin_fault(struct random_run *run, uint32_t i, struct standing *sta
 {
     const struct chaos_planned *planned = &run->round.faults[i];
     char why[OPERATOR_TEXT_MAX], text[CHAOS_FAULT_TEXT_MAX];
-    standing->from_ns = bench_now_ns();
+    standing->from_ns = mu_now_ns();
     standing->until_ns = standing->from_ns + planned->fault.for_ns;
     if (chaos_do(&run->stage.found, &planned->fault, true, &standing->hold, why)) {
         standing->is_on = true;
@@ -163,7 +164,7 @@ static void end_fault(struct random_run *run, uint32_t i, struct standing *stand
     chaos_undo(&standing->hold);
     standing->is_on = false;
     uint64_t spare_ns = run->plan.timeout_ns - run->plan.period_ns;
-    uint64_t over_ns = bench_now_ns() - standing->until_ns;
+    uint64_t over_ns = mu_now_ns() - standing->until_ns;
     if (planned->kind == CHAOS_KIND_STOP_SHORT &&
         over_ns > spare_ns * STALL_PERCENT / 100 / run->round.count) {
         run->totals.blurred++;
@@ -176,18 +177,18 @@ static void end_fault(struct random_run *run, uint32_t i, struct standing *stand
 static bool do_faults(struct random_run *run)
 {
     struct standing standing[CHAOS_ROUND_MAX] = {0};
-    uint64_t start_ns = bench_now_ns();
+    uint64_t start_ns = mu_now_ns();
     uint32_t begun = 0;
     bool good = true, busy = true;
     while (good && busy) {
-        uint64_t now_ns = bench_now_ns();
+        uint64_t now_ns = mu_now_ns();
         busy = begun < run->round.count;
         if (busy && now_ns >= start_ns + run->round.faults[begun].after_ns) {
             good = begin_fault(run, begun, &standing[begun]);
             begun++;
         }
         for (uint32_t i = 0; i < begun; i++) {
-            if (standing[i].is_on && bench_now_ns() >= standing[i].until_ns)
+            if (standing[i].is_on && mu_now_ns() >= standing[i].until_ns)
                 end_fault(run, i, &standing[i]);
             busy |= standing[i].is_on;
         }
@@ -216,10 +217,10 @@ static bool is_settled(struct random_run *run, struct chaos_findings *findings)
 /* Until everybody knows, and then for a timeout in which nobody is accused. */
 static bool wait_settled(struct random_run *run, struct chaos_findings *findings)
 {
-    uint64_t limit_ns = bench_now_ns() + LIMIT_MS * MS + 10 * run->plan.timeout_ns;
+    uint64_t limit_ns = mu_now_ns() + LIMIT_MS * MS + 10 * run->plan.timeout_ns;
     while (!is_settled(run, findings)) {
         bool hopeless = findings->wrong > 0 || findings->duplicates > 0;
-        if (hopeless || bench_now_ns() > limit_ns)
+        if (hopeless || mu_now_ns() > limit_ns)
             return true;
         if (!chaos_stage_pass_ms(&run->stage, LOOK_MS))
             return false;
@@ -235,12 +236,12 @@ static void take_findings(struct random_run *run, uint64_t from_ns,
 {
     struct totals *totals = &run->totals;
     bool is_bad = findings->first[0] != '\0';
-    if (is_bad && stall_between(&run->windows, from_ns, bench_now_ns())) {
+    if (is_bad && stall_between(&run->windows, from_ns, mu_now_ns())) {
         totals->excused++;
         fprintf(stderr,
                 "%s: the host stood still for up to %" PRIu64 " ms: round %u does not "
                 "count (%s)\n",
-                path, stall_longest_between_ns(&run->windows, from_ns, bench_now_ns()) / MS,
+                path, stall_longest_between_ns(&run->windows, from_ns, mu_now_ns()) / MS,
                 run->round.number, findings->first);
         run->has_machine = false;
         return;
@@ -263,7 +264,7 @@ static void take_findings(struct random_run *run, uint64_t from_ns,
 static bool do_round(struct random_run *run)
 {
     struct chaos_findings findings;
-    uint64_t from_ns = bench_now_ns();
+    uint64_t from_ns = mu_now_ns();
     chaos_log_forget(&run->log);
     if (!do_faults(run) || !wait_settled(run, &findings))
         return false;
@@ -279,7 +280,7 @@ static bool do_round(struct random_run *run)
 static bool do_rounds(struct random_run *run)
 {
     bool good = true;
-    while (good && bench_now_ns() < run->end_ns) {
+    while (good && mu_now_ns() < run->end_ns) {
         chaos_plan_next(&run->plan, &run->round);
         if (run->round.is_new_machine) {
             close_machine(run);
@@ -369,7 +370,7 @@ static int play(struct random_run *run, uint64_t seconds, uint64_t seed, bool js
     }
     if (!start_stall(run, seconds))
         return 1;
-    run->end_ns = bench_now_ns() + seconds * 1000 * MS;
+    run->end_ns = mu_now_ns() + seconds * 1000 * MS;
     bool good = do_rounds(run);
     stall_timers_stop(&run->timers);
     output_progress_end();

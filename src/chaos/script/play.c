@@ -6,6 +6,7 @@
 #include "command/commands.h"
 #include "command/output.h"
 #include "command/span.h"
+#include "host/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -63,12 +64,12 @@ static void tend(struct play *play, uint64_t now_ns)
 /* False: it is not to go on. */
 static bool pass_until(struct play *play, uint64_t until_ns)
 {
-    for (uint64_t now_ns; (now_ns = bench_now_ns()) < until_ns;) {
+    for (uint64_t now_ns; (now_ns = mu_now_ns()) < until_ns;) {
         tend(play, now_ns);
         if (!chaos_stage_pass_ms(&play->stage, 1))
             return false;
     }
-    tend(play, bench_now_ns());
+    tend(play, mu_now_ns());
     return true;
 }
 
@@ -80,16 +81,16 @@ static bool do_step(struct play *play)
     struct standing *standing = &play->standing[play->done];
     char why[OPERATOR_TEXT_MAX], text[CHAOS_FAULT_TEXT_MAX];
     if (!play->json)
-        printf("%8.3f s  %s\n", (double)(bench_now_ns() - play->story.began_ns) / 1e9,
+        printf("%8.3f s  %s\n", (double)(mu_now_ns() - play->story.began_ns) / 1e9,
                chaos_fault_text(&step->fault, text));
     fflush(stdout);
-    play->step_ns[play->done] = bench_now_ns();
+    play->step_ns[play->done] = mu_now_ns();
     if (!chaos_do(&play->stage.found, &step->fault, true, &standing->hold, why)) {
         fprintf(stderr, "%s: line %u: %s: %s\n", path, step->line,
                 chaos_fault_text(&step->fault, text), why);
         return false;
     }
-    standing->until_ns = step->fault.for_ns == 0 ? MU_NEVER : bench_now_ns() + step->fault.for_ns;
+    standing->until_ns = step->fault.for_ns == 0 ? MU_NEVER : mu_now_ns() + step->fault.for_ns;
     play->done++;
     return true;
 }
@@ -98,7 +99,7 @@ static bool do_step(struct play *play)
 static bool wait_for_the_end(struct play *play)
 {
     for (;;) {
-        uint64_t now_ns = bench_now_ns();
+        uint64_t now_ns = mu_now_ns();
         play->story.told = play->watch.told;
         play->story.told_count = play->watch.told_count;
         uint64_t until_ns = chaos_judge_until_ns(play->script, &play->story);
@@ -124,7 +125,7 @@ static bool play_all(struct play *play)
     }
     play->story.watched = play->watch.nodes;
     play->story.watched_count = play->watch.count;
-    play->story.began_ns = bench_now_ns();
+    play->story.began_ns = mu_now_ns();
     while (play->done < play->script->step_count) {
         uint64_t at_ns = play->story.began_ns + play->script->steps[play->done].at_ns;
         if (!pass_until(play, at_ns) || !do_step(play))

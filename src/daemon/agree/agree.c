@@ -1,7 +1,6 @@
 #include "daemon/agree/agree.h"
 
 #include "daemon/agree/inside.h"
-#include "daemon/drive.h"
 
 #include <assert.h>
 #include <errno.h>

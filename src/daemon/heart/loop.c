@@ -1,6 +1,7 @@
 #define _GNU_SOURCE /* epoll_pwait2() */
 #include "daemon/heart/loop.h"
 
+#include "host/clock.h"
 #include "host/log.h"
 
 #include <assert.h>
@@ -21,16 +22,11 @@ enum {
 
 #define SECOND_NS 1000000000u
 
-static uint64_t read_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 uint64_t mu_heartbeat_now_ns(void)
 {
-    return read_ns(CLOCK_BOOTTIME);
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
 /* ---- one step ---- */
@@ -39,7 +35,7 @@ static void tell(struct mu_heartbeat_loop *loop, uint64_t at_ns,
                  const struct mu_detect_effect *effect)
 {
     uint64_t ago_ns = mu_heartbeat_now_ns() - at_ns;
-    struct mu_heartbeat_news news = {.at_ns = read_ns(CLOCK_MONOTONIC) - ago_ns, .effect = *effect};
+    struct mu_heartbeat_news news = {.at_ns = mu_now_ns() - ago_ns, .effect = *effect};
     if (!mu_backlog_put(&loop->backlog, &loop->news, &news))
         mu_count(&loop->counts.reports_lost, 1);
     loop->has_news = true;
@@ -93,7 +89,7 @@ static void hear_main(struct mu_heartbeat_loop *loop, uint64_t now)
 /* It is asked again each slack: no reason to wait for room. */
 static void ask_launcher(struct mu_heartbeat_loop *loop, const struct mu_detect_effect *effect)
 {
-    struct mu_heartbeat_news news = {.at_ns = read_ns(CLOCK_MONOTONIC), .effect = *effect};
+    struct mu_heartbeat_news news = {.at_ns = mu_now_ns(), .effect = *effect};
     loop->has_news |= mu_spsc_put(&loop->news, &news);
 }
 
