@@ -556,11 +556,15 @@ static void close_handle(void *handle)
 static void on_all_over(void *owner)
 {
     struct mu_daemon *daemon = owner;
-    mu_daemon_ring_stop(daemon);
+    mu_daemon_ring_close(daemon);
     mu_door_close(&daemon->door);
-    /* Who goes alone takes its processes along, and the others are to know: no goodbye. */
-    if (daemon->input->end_said)
+    /* Who goes alone takes its processes along, and the others are to know: no goodbye.  Its
+     * witness tells them when it has ended.  Until then, as long as a last word takes, it beats:
+     * else they would find it silent first. */
+    if (daemon->input->end_said) {
+        mu_daemon_ring_stop(daemon);
         mu_daemon_witness_leave(daemon);
+    }
     mu_peers_leave(daemon->peers, daemon->input->end_said);
     mu_peers_close(daemon->peers);
     mu_exchanges_leave(daemon->exchanges, daemon->input->end_said);
@@ -601,6 +605,7 @@ static void end(struct mu_daemon *daemon, uint32_t grace_ms)
 int mu_daemon_run(struct mu_daemon *daemon)
 {
     uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    mu_daemon_ring_stop(daemon);
     int failed = uv_loop_close(&daemon->loop);
     assert(failed == 0); /* every handle was closed */
     mu_net_free(&daemon->net);

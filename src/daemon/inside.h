@@ -169,6 +169,8 @@ void mu_daemon_on_ended(uv_timer_t *timer);
  * errno. */
 int mu_daemon_ring_listen(struct mu_daemon *daemon, struct sockaddr_in *address);
 int mu_daemon_ring_start(struct mu_daemon *daemon, const struct sockaddr_in *addresses);
+/* The loop hears no more of it, and the thread beats on; then that ends, too. */
+void mu_daemon_ring_close(struct mu_daemon *daemon);
 void mu_daemon_ring_stop(struct mu_daemon *daemon);
 
 /* A node is dead, whoever saw it, or has said goodbye: the ring is to mend. */

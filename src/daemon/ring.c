@@ -109,18 +109,22 @@ int mu_daemon_ring_start(struct mu_daemon *daemon, const struct sockaddr_in *add
     return 0;
 }
 
-void mu_daemon_ring_stop(struct mu_daemon *daemon)
+void mu_daemon_ring_close(struct mu_daemon *daemon)
 {
     if (daemon->ring_runs)
         uv_close((uv_handle_t *)&daemon->ring_poll, NULL);
     daemon->ring_runs = false;
-    mu_heartbeat_stop(daemon->heartbeat);
-    daemon->heartbeat = NULL;
     free(daemon->outs);
     daemon->outs = NULL;
     free(daemon->held);
     daemon->held = NULL;
     daemon->held_count = 0;
+}
+
+void mu_daemon_ring_stop(struct mu_daemon *daemon)
+{
+    mu_heartbeat_stop(daemon->heartbeat);
+    daemon->heartbeat = NULL;
 }
 
 bool mu_daemon_lease(void *owner)

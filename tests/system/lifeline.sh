@@ -1,6 +1,7 @@
 #!/bin/bash
 # The last word on a daemon's standard input, "end", is heard however it comes: behind the orders in one write, or byte
-# by byte.  A daemon that did not hear it says that it lost whoever started it, and leaves without a goodbye.
+# by byte.  A daemon that did not hear it says that it lost whoever started it, and leaves without a goodbye: its witness
+# says that it is dead, and nobody misses its beats before, however long its own last word takes.
 set -u
 . "$MUSTER_SOURCE/tests/system/by_hand.sh"
 
@@ -41,5 +42,27 @@ printf e >&$to
 printf n >&$to
 printf 'd\n' >&$to
 finish "in pieces"
+
+# ---- a daemon goes alone, while its launcher stands still and does not hear its last word ----
+
+# under sanitizers a beat may be late by more than the time that the last word takes
+if [ "$MUSTER_SANITIZED" = 0 ]; then
+    mkdir roll
+    "$MUSTER" run --nodes 3 -n 3 --on-failure continue --heartbeat 50ms,400ms "$programs/roll" roll </dev/null >run.out 2>run.err &
+    run=$!
+    all_there() { [ "$(cat roll/rank-* 2>/dev/null | grep -c ^pid)" -eq 3 ]; }
+    wait_until 30 all_there || complain "the processes do not come up: $(cat run.err)"
+    daemon=$(ps -o ppid= -p "$(sed -n 's/^pid \([0-9]*\) .*/\1/p' roll/rank-2)" | tr -d ' ')
+    kill -STOP "$run"
+    kill -TERM "$daemon"
+    all_told() { grep -q "^node 2 " roll/rank-0 && grep -q "^node 2 " roll/rank-1; }
+    wait_until 30 all_told || complain "node 2 is not missed: $(cat roll/rank-*)"
+    [ "$(grep -h "^node 2 " roll/rank-[01] | cut -d ' ' -f 3 | sort -u)" = dead ] || complain "its witness came second: $(cat roll/rank-[01])"
+    kill -CONT "$run"
+    touch roll/over
+    wait_until 30 gone "$run" || { complain "the launcher does not end"; kill -KILL "$run"; }
+    wait "$run"
+    run=
+fi
 
 exit $failed
