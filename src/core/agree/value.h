@@ -23,6 +23,17 @@ struct mu_failed {
     uint32_t process;    /* by the driver's numbers; MU_FAILED_NODE */
 };
 
+/* Something that a contributor knows, and that nobody here understands: joined by union.  What a
+ * key says is the same whoever says it; if it is not, the greater one stays. */
+enum { MU_AGREE_ENTRY_BYTES = 46 };
+
+struct mu_agree_entry {
+    uint64_t key;
+    uint8_t kind; /* the first to be compared, then the key */
+    uint8_t length;
+    uint8_t bytes[MU_AGREE_ENTRY_BYTES]; /* zero from 'length' on */
+};
+
 struct mu_agree_value {
     uint64_t bits;
     const struct mu_failed *failed; /* by node, then process, none twice */
