@@ -18,7 +18,7 @@ static struct mu_node *lay_out(struct mu_arena *arena, const struct mu_config *c
     mu_spread_init(&target->spread, arena, config, &target->links, &target->dead);
     mu_links_init(&target->links, arena, (uint16_t)config->limits.links, config->limits.window,
                   config->ack_delay_ns);
-    mu_dead_init(&target->dead, arena, config->size, config->limits.dead);
+    mu_roster_init(&target->dead, arena, config->size, config->limits.dead);
     mu_seen_init(&target->seen, arena, config->limits.seen,
                  (config->broken_rules & MU_BROKEN_SEEN_APART) != 0);
     return node;
@@ -79,8 +79,8 @@ static bool is_death_known(const struct mu_node *node, const struct mu_notice_id
     mu_slot slot = (mu_slot)id->index;
     uint32_t incarnation = mu_notice_incarnation(id);
     if (mu_notice_is_proof(id) && !is_broken(node, MU_BROKEN_FIRST_WINS))
-        return mu_dead_is_proven(&node->dead, slot, incarnation);
-    return mu_dead_has(&node->dead, slot, incarnation);
+        return mu_roster_is_proven(&node->dead, slot, incarnation);
+    return mu_roster_is_out(&node->dead, slot, incarnation);
 }
 
 /* Heard before?  Most copies are of something that is still held. */
@@ -112,10 +112,10 @@ static enum mu_fault check_room(const struct mu_node *node, const struct mu_noti
     if (is_own_death(node, id))
         return MU_FAULT_NONE;
     if (mu_notice_is_proof(id) &&
-        mu_dead_has(&node->dead, (mu_slot)id->index, mu_notice_incarnation(id)))
+        mu_roster_is_out(&node->dead, (mu_slot)id->index, mu_notice_incarnation(id)))
         return MU_FAULT_NONE; /* it takes the place of the notice without proof */
     if (id->kind == MU_NOTICE_NODE_DEAD) {
-        bool fits = mu_dead_fits(&node->dead, (mu_slot)id->index) &&
+        bool fits = mu_roster_fits(&node->dead, (mu_slot)id->index) &&
                     node->spread.deaths < node->config.limits.dead;
         return fits ? MU_FAULT_NONE : MU_FAULT_DEAD_FULL;
     }
@@ -152,9 +152,9 @@ static void learn_node_dead(struct mu_node *node, const struct mu_notice *notice
 {
     mu_slot slot = (mu_slot)notice->id.index;
     uint64_t fresh;
-    mu_dead_add(&node->dead, slot, mu_notice_incarnation(&notice->id));
+    mu_roster_out(&node->dead, slot, mu_notice_incarnation(&notice->id));
     if (mu_notice_is_proof(&notice->id))
-        mu_dead_prove(&node->dead, slot, mu_notice_incarnation(&notice->id));
+        mu_roster_prove(&node->dead, slot, mu_notice_incarnation(&notice->id));
     cut(node, slot, update);
     enum mu_fault fault = mu_spread_mend(&node->spread, &fresh, update);
     if (fault != MU_FAULT_NONE)
@@ -270,7 +270,8 @@ static enum mu_fault on_notice(struct mu_node *node, struct mu_link *link,
         return fault;
     if (judged != MU_FAULT_NONE)
         mu_update_fault(update, judged, link->peer);
-    else if (!is_broken(node, MU_BROKEN_FENCE_RELAYED) || !mu_dead_is_out(&node->dead, notice.root))
+    else if (!is_broken(node, MU_BROKEN_FENCE_RELAYED) ||
+             !mu_roster_is_vacant(&node->dead, notice.root))
         learn(node, &notice, link->peer, is_news, update);
     return MU_FAULT_NONE;
 }
@@ -329,7 +330,7 @@ static void on_link_up(struct mu_node *node, const struct mu_event *event, struc
         return;
     }
     /* Until views admit returning nodes, a slot that is out stays out. */
-    if (mu_dead_is_out(&node->dead, peer)) {
+    if (mu_roster_is_vacant(&node->dead, peer)) {
         mu_update_close(update, MU_CLOSE_DEAD, peer);
         return;
     }

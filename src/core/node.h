@@ -8,7 +8,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/config.h"
-#include "core/base/dead.h"
+#include "core/base/roster.h"
 #include "core/base/event.h"
 #include "core/base/fingerprint.h"
 #include "core/link/link.h"
@@ -24,7 +24,7 @@ struct mu_node {
     bool owes_room; /* some peer was told that there is none, and is to be told when there is */
     struct mu_links links;
     struct mu_spread spread;
-    struct mu_dead dead;
+    struct mu_roster dead;
     struct mu_seen seen;
     uint64_t posted; /* sequence of the last payload of this node */
     uint64_t strays; /* frames that came over no link: of the dead, or too late */

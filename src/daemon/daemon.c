@@ -142,8 +142,8 @@ void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by)
         mu_warn("the launcher says that the other nodes have declared this one dead");
     else
         mu_warn("node %" PRIu32 " says that this node was declared dead", by);
-    const struct mu_dead_entry own = {.slot = daemon->net.self.from,
-                                      .incarnation = daemon->net.self.incarnation};
+    const struct mu_roster_entry own = {.slot = daemon->net.self.from,
+                                        .incarnation = daemon->net.self.incarnation};
     mu_daemon_node_told(daemon, &own, by);
     mu_daemon_settle(daemon);
 }
@@ -172,7 +172,7 @@ static void agree_send(void *owner, mu_slot peer, const uint8_t *bytes, size_t c
     mu_peers_say(daemon->peers, peer, bytes, count);
 }
 
-static void agree_dead(void *owner, const struct mu_dead_entry *death, mu_slot by)
+static void agree_dead(void *owner, const struct mu_roster_entry *death, mu_slot by)
 {
     struct mu_daemon *daemon = owner;
     mu_daemon_node_told(daemon, death, by);

@@ -82,7 +82,7 @@ struct mu_daemon {
     bool times_wait; /* period_ns and timeout_ns, for room in the queue to the heartbeat thread */
     uv_poll_t ring_poll;
     uint64_t period_ns, timeout_ns; /* as everybody was told last */
-    struct mu_dead_entry *outs;     /* deaths that the heartbeat thread does not know yet */
+    struct mu_roster_entry *outs;   /* deaths that the heartbeat thread does not know yet */
     uint32_t out_count;
     uv_timer_t ring_timer;
     uint64_t bye_ns;                /* when somebody left for the last time; 0: nobody has */
@@ -119,7 +119,7 @@ void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_e
 void mu_daemon_job_over(void *owner, uint32_t job);
 
 /* A node is dead, says another one: the core is to know that, and no more than that. */
-void mu_daemon_node_told(struct mu_daemon *daemon, const struct mu_dead_entry *death, mu_slot by);
+void mu_daemon_node_told(struct mu_daemon *daemon, const struct mu_roster_entry *death, mu_slot by);
 
 /* A node is dead, with its evidence, which names it: only this node has it, or several do at once.
  */

@@ -105,7 +105,7 @@ static void report_node(struct mu_daemon *daemon, uint32_t incarnation, mu_slot 
     report(daemon, id, root, evidence);
 }
 
-void mu_daemon_node_told(struct mu_daemon *daemon, const struct mu_dead_entry *death, mu_slot by)
+void mu_daemon_node_told(struct mu_daemon *daemon, const struct mu_roster_entry *death, mu_slot by)
 {
     struct mu_evidence evidence = {
         .verdict = death->proven ? MU_VERDICT_DEAD : MU_VERDICT_SILENT,
@@ -263,9 +263,9 @@ static void deliver_news(struct mu_daemon *daemon, const struct mu_notice *notic
 static void deliver_node(struct mu_daemon *daemon, const struct mu_notice *notice, uint64_t now_ns)
 {
     struct mu_evidence evidence;
-    struct mu_dead_entry death = {.slot = (mu_slot)notice->id.index,
-                                  .incarnation = mu_notice_incarnation(&notice->id),
-                                  .proven = mu_notice_is_proof(&notice->id)};
+    struct mu_roster_entry death = {.slot = (mu_slot)notice->id.index,
+                                    .incarnation = mu_notice_incarnation(&notice->id),
+                                    .proven = mu_notice_is_proof(&notice->id)};
     bool is_known = mu_notify_has_node(daemon->notify, death.slot);
     read_evidence(daemon, notice, &evidence);
     mu_tell(is_known ? "the death of node %u is proven, seen by node %u"

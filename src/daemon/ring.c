@@ -304,7 +304,7 @@ void mu_daemon_ring_out(struct mu_daemon *daemon, mu_slot slot, uint32_t incarna
         abort(); /* the ring would go on to observe the dead */
     assert(daemon->out_count < most);
     daemon->outs[daemon->out_count++] =
-        (struct mu_dead_entry){.slot = slot, .incarnation = incarnation, .proven = proven};
+        (struct mu_roster_entry){.slot = slot, .incarnation = incarnation, .proven = proven};
     give(daemon);
 }
 

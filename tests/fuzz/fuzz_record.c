@@ -86,7 +86,7 @@ static bool is_addressable(const struct run *run, uint32_t i)
     mu_slot peer = run->update.effects[i].peer;
     if (peer >= node->config.size || peer == node->config.self)
         return false;
-    bool good = !mu_dead_is_out(&node->dead, peer);
+    bool good = !mu_roster_is_vacant(&node->dead, peer);
     for (uint32_t k = i + 1; k < run->update.count && !good; k++)
         good = run->update.effects[k].type == MU_DO_CLOSE && run->update.effects[k].peer == peer;
     return good;

@@ -134,7 +134,7 @@ static void make_agree(int number)
     for (int i = 0; i < (alone ? 1 : 6); i++) {
         struct mu_failed failed[] = {{.node = 2, .acked = 1, .process = MU_FAILED_NODE},
                                      {.node = 3, .process = (uint32_t)random_below(&r, 999)}};
-        struct mu_dead_entry dead[] = {
+        struct mu_roster_entry dead[] = {
             {0, 1, false}, {2, 1, true}, {(mu_slot)random_below(&r, 4) + 3, 1, number % 2 == 0}};
         struct mu_agree_message message = {.type = (uint8_t)(1 + random_below(&r, 3)),
                                            .group = 1,

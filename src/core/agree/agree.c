@@ -58,7 +58,7 @@ static void finish(const struct mu_agree *agree, struct mu_agree_update *update)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < update->count; i++) {
         struct mu_agree_effect *effect = &update->effects[i];
-        if (effect->type == MU_AGREE_SEND && mu_dead_is_out(&agree->dead, effect->peer))
+        if (effect->type == MU_AGREE_SEND && mu_roster_is_vacant(&agree->dead, effect->peer))
             continue;
         if (effect->type == MU_AGREE_SEND && effect->message.type == MU_AGREE_ASK)
             effect->message.dead_count = agree->dead.count;
@@ -254,7 +254,8 @@ static void on_ask(struct mu_agree *agree, struct mu_agree_group *group, mu_slot
 
 static bool is_discarded(const struct mu_agree *agree, mu_slot from)
 {
-    if (!mu_dead_is_out(&agree->dead, from) || mu_agree_is_broken(agree, MU_AGREE_BROKEN_DISCARD))
+    if (!mu_roster_is_vacant(&agree->dead, from) ||
+        mu_agree_is_broken(agree, MU_AGREE_BROKEN_DISCARD))
         return false;
     bool told = from < 64 && (agree->told_by_ask >> from & 1) != 0;
     return !told || !mu_agree_is_broken(agree, MU_AGREE_BROKEN_DISCARD_TOLD);
@@ -335,7 +336,7 @@ static void dispatch(struct mu_agree *agree, const struct mu_agree_event *event,
         return;
     case MU_AGREE_RESUME:
         if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_RESUME) &&
-            !mu_dead_is_out(&agree->dead, event->resume.peer))
+            !mu_roster_is_vacant(&agree->dead, event->resume.peer))
             mu_agree_say_again(agree, event->resume.peer, update);
         return;
     case MU_AGREE_LEASE:

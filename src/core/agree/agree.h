@@ -37,7 +37,7 @@
 
 #include "core/agree/value.h"
 #include "core/base/arena.h"
-#include "core/base/dead.h"
+#include "core/base/roster.h"
 #include "core/base/fingerprint.h"
 #include "core/base/members.h"
 
@@ -107,9 +107,9 @@ enum mu_agree_message_type {
 struct mu_agree_message {
     uint8_t type;
     uint64_t group;
-    uint64_t round;                   /* agreements of a group are numbered from 1 */
-    struct mu_agree_value value;      /* UP, DOWN */
-    const struct mu_dead_entry *dead; /* ASK: all deaths that the sender knows, by slot */
+    uint64_t round;                     /* agreements of a group are numbered from 1 */
+    struct mu_agree_value value;        /* UP, DOWN */
+    const struct mu_roster_entry *dead; /* ASK: all deaths that the sender knows, by slot */
     uint32_t dead_count;
 };
 
@@ -150,7 +150,7 @@ struct mu_agree_event {
             mu_slot from;
             const struct mu_agree_message *message;
         } recv;
-        struct mu_dead_entry dead;
+        struct mu_roster_entry dead;
         struct {
             mu_slot peer;
         } resume;
@@ -181,8 +181,8 @@ struct mu_agree_effect {
             struct mu_agree_value value;
             bool error; /* one of the failed is not acknowledged by all: at all nodes, or at none */
         } decision;     /* DELIVER */
-        struct mu_dead_entry death; /* DEATH */
-        enum mu_fault fault;        /* FAULT */
+        struct mu_roster_entry death; /* DEATH */
+        enum mu_fault fault;          /* FAULT */
     };
 };
 

@@ -49,7 +49,7 @@ static void build(struct mu_agree *agree, struct mu_arena *arena,
                   const struct mu_agree_config *config)
 {
     agree->config = *config;
-    mu_dead_init(&agree->dead, arena, config->size, config->limits.dead);
+    mu_roster_init(&agree->dead, arena, config->size, config->limits.dead);
     agree->groups = mu_arena_array(arena, config->limits.groups, sizeof *agree->groups);
     for (uint32_t i = 0; i < config->limits.groups; i++) {
         struct mu_agree_group measured = {0};

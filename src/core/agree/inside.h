@@ -50,7 +50,7 @@ struct mu_agree_group {
 
 struct mu_agree {
     struct mu_agree_config config;
-    struct mu_dead dead;
+    struct mu_roster dead;
     struct mu_agree_group *groups;
     bool held; /* the lease */
     bool fenced;
@@ -134,7 +134,7 @@ void mu_agree_tell(struct mu_agree *agree, struct mu_agree_group *group, uint64_
 /* ---- learn.c: deaths, and what is said again ---- */
 
 /* The one door for deaths, and for proof of them.  'by': who said so; MU_SLOT_NONE: the driver. */
-void mu_agree_learn(struct mu_agree *agree, struct mu_dead_entry death, mu_slot by,
+void mu_agree_learn(struct mu_agree *agree, struct mu_roster_entry death, mu_slot by,
                     struct mu_agree_update *update);
 
 /* Deaths that decisions tell of. */

@@ -76,7 +76,7 @@ static void say_full(mu_slot by, struct mu_agree_update *update)
     effect->peer = by;
 }
 
-static void report(const struct mu_dead_entry *death, mu_slot by, struct mu_agree_update *update)
+static void report(const struct mu_roster_entry *death, mu_slot by, struct mu_agree_update *update)
 {
     struct mu_agree_effect *effect = mu_agree_add(update, MU_AGREE_DEATH);
     effect->peer = by;
@@ -84,17 +84,17 @@ static void report(const struct mu_dead_entry *death, mu_slot by, struct mu_agre
 }
 
 /* A death that is known may turn out to be proven: nothing changes in any tree. */
-static void learn_proof(struct mu_agree *agree, const struct mu_dead_entry *death, mu_slot by,
+static void learn_proof(struct mu_agree *agree, const struct mu_roster_entry *death, mu_slot by,
                         struct mu_agree_update *update)
 {
-    if (!death->proven || !mu_dead_has(&agree->dead, death->slot, death->incarnation) ||
+    if (!death->proven || !mu_roster_is_out(&agree->dead, death->slot, death->incarnation) ||
         mu_agree_is_broken(agree, MU_AGREE_BROKEN_FIRST))
         return;
-    if (mu_dead_prove(&agree->dead, death->slot, death->incarnation) && by != MU_SLOT_NONE)
+    if (mu_roster_prove(&agree->dead, death->slot, death->incarnation) && by != MU_SLOT_NONE)
         report(death, by, update);
 }
 
-void mu_agree_learn(struct mu_agree *agree, struct mu_dead_entry death, mu_slot by,
+void mu_agree_learn(struct mu_agree *agree, struct mu_roster_entry death, mu_slot by,
                     struct mu_agree_update *update)
 {
     mu_slot slot = death.slot;
@@ -102,7 +102,7 @@ void mu_agree_learn(struct mu_agree *agree, struct mu_dead_entry death, mu_slot 
         return;
     if (by != MU_SLOT_NONE && mu_agree_is_broken(agree, MU_AGREE_BROKEN_PROVES))
         death.proven = true;
-    if (mu_dead_is_out(&agree->dead, slot)) {
+    if (mu_roster_is_vacant(&agree->dead, slot)) {
         learn_proof(agree, &death, by, update);
         return;
     }
@@ -112,15 +112,15 @@ void mu_agree_learn(struct mu_agree *agree, struct mu_dead_entry death, mu_slot 
         mu_agree_add(update, MU_AGREE_FENCED)->peer = by;
         return;
     }
-    if (!mu_dead_fits(&agree->dead, slot)) {
+    if (!mu_roster_fits(&agree->dead, slot)) {
         say_full(by == agree->config.self ? MU_SLOT_NONE : by, update);
         return;
     }
     if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_PARENT))
         look(agree, slot);
-    mu_dead_add(&agree->dead, slot, death.incarnation);
+    mu_roster_out(&agree->dead, slot, death.incarnation);
     if (death.proven)
-        mu_dead_prove(&agree->dead, slot, death.incarnation);
+        mu_roster_prove(&agree->dead, slot, death.incarnation);
     if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_PARENT))
         look(agree, slot);
     if (by != MU_SLOT_NONE) {
@@ -158,9 +158,9 @@ void mu_agree_learn_decided(struct mu_agree *agree, struct mu_agree_update *upda
             again = true;
             const struct mu_gather *value = &mu_agree_round(group, group->decided)->value;
             for (uint16_t k = 0; k < value->count; k++) {
-                struct mu_dead_entry death = {.slot = value->failed[k].node,
-                                              .incarnation = 1,
-                                              .proven = value->failed[k].proven};
+                struct mu_roster_entry death = {.slot = value->failed[k].node,
+                                                .incarnation = 1,
+                                                .proven = value->failed[k].proven};
                 if (value->failed[k].process == MU_FAILED_NODE)
                     mu_agree_learn(agree, death, group->learns_from, update);
             }
@@ -182,11 +182,11 @@ bool mu_agree_learn_asked(struct mu_agree *agree, const struct mu_agree_group *g
         mu_slot slot = ask->dead[i].slot;
         if (!is_told(agree, group, from, slot))
             continue;
-        if (slot < 64 && !mu_dead_is_out(&agree->dead, slot))
+        if (slot < 64 && !mu_roster_is_vacant(&agree->dead, slot))
             agree->told_by_ask |= 1ull << slot;
         if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_MARK) && slot != agree->config.self &&
-            !mu_dead_is_out(&agree->dead, slot))
-            mu_dead_add(&agree->dead, slot, ask->dead[i].incarnation);
+            !mu_roster_is_vacant(&agree->dead, slot))
+            mu_roster_out(&agree->dead, slot, ask->dead[i].incarnation);
         else
             mu_agree_learn(agree, ask->dead[i], from, update);
     }

@@ -13,7 +13,7 @@ uint32_t mu_tree_height(uint32_t total, uint8_t shift)
 static bool is_dead(const struct mu_tree *tree, uint32_t position)
 {
     return tree->dead->count > 0 &&
-           mu_dead_is_out(tree->dead, mu_members_slot(tree->members, position));
+           mu_roster_is_vacant(tree->dead, mu_members_slot(tree->members, position));
 }
 
 static uint32_t position_of(const struct mu_tree *tree, mu_slot slot)

@@ -11,14 +11,14 @@
 #ifndef MU_CORE_BASE_TREE_H
 #define MU_CORE_BASE_TREE_H
 
-#include "core/base/dead.h"
+#include "core/base/roster.h"
 #include "core/base/members.h"
 
 enum { MU_TREE_SHIFT_MAX = 24 };
 
 struct mu_tree {
     const struct mu_members *members;
-    const struct mu_dead *dead;
+    const struct mu_roster *dead;
     uint8_t shift; /* the fan-out is 2^shift */
 };
 

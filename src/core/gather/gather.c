@@ -62,7 +62,7 @@ static void build(struct mu_allgather *gather, struct mu_arena *arena,
     uint32_t total = count_members(config);
     gather->words = total / 64 + 1;
     mu_members_init(&gather->members, arena, config->span_count);
-    mu_dead_init(&gather->out, arena, config->size, total);
+    mu_roster_init(&gather->out, arena, config->size, total);
     gather->out_bits = mu_arena_array(arena, gather->words, sizeof *gather->out_bits);
     for (uint32_t i = 0; i < MU_ALLGATHER_ROUNDS; i++) {
         struct mu_allgather_round *round = &gather->rounds[i];
@@ -336,7 +336,7 @@ static void lose(struct mu_allgather *gather, mu_slot slot, struct mu_allgather_
     uint32_t position = mu_members_position(&gather->members, slot);
     if (position == UINT32_MAX || mu_allgather_is_out(gather, position))
         return;
-    mu_dead_add(&gather->out, slot, 1);
+    mu_roster_out(&gather->out, slot, 1);
     mu_allgather_put(gather->out_bits, position);
     if (slot == gather->config.self) {
         retire(gather, update);

@@ -14,7 +14,7 @@
 #define MU_CORE_GATHER_GATHER_H
 
 #include "core/base/arena.h"
-#include "core/base/dead.h"
+#include "core/base/roster.h"
 #include "core/base/fingerprint.h"
 #include "core/base/members.h"
 
@@ -105,7 +105,7 @@ struct mu_allgather_round {
 struct mu_allgather {
     struct mu_allgather_config config; /* without the spans */
     struct mu_members members;
-    struct mu_dead out;
+    struct mu_roster out;
     uint64_t *out_bits;
     uint32_t words; /* of one set */
     uint32_t position;

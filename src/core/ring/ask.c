@@ -70,7 +70,7 @@ static mu_slot helper_at(const struct mu_detect *detect, uint64_t onward)
     uint32_t count = unsuspected(detect);
     for (uint64_t at = count == 0 ? 0 : onward % count; count > 0; at = 0) {
         mu_slot slot = (mu_slot)((detect->self + 1 + at) % detect->size);
-        slot = mu_dead_next_live(&detect->dead, slot, false, detect->self);
+        slot = mu_roster_next_live(&detect->dead, slot, false, detect->self);
         uint32_t distance = slot == MU_SLOT_NONE ? 0 : mu_detect_distance(detect, slot);
         if (distance > mu_mend_reach(detect) && distance <= detect->size - 1 - at)
             return slot;
@@ -113,7 +113,7 @@ static mu_slot first_helper(const struct mu_detect *detect, uint64_t turn)
 {
     mu_slot known = detect->ask.vouched_by != MU_SLOT_NONE ? detect->ask.vouched_by
                                                            : mu_detect_observer(detect);
-    if (known == MU_SLOT_NONE || mu_dead_is_out(&detect->dead, known) ||
+    if (known == MU_SLOT_NONE || mu_roster_is_vacant(&detect->dead, known) ||
         mu_detect_distance(detect, known) <= mu_mend_reach(detect))
         return helper_at(detect, turn);
     return known;
@@ -295,7 +295,7 @@ void mu_ask_on_reply(struct mu_detect *detect, const struct mu_beat *beat,
         if (subject == detect->ring[MU_RING_NEAREST].slot)
             mu_part_on_heard(detect, beat, update);
     }
-    if (beat->reach == MU_REACH_DEAD && !mu_dead_is_out(&detect->dead, subject))
+    if (beat->reach == MU_REACH_DEAD && !mu_roster_is_vacant(&detect->dead, subject))
         mu_detect_take_out(detect, subject, beat->subject_incarnation, false, update);
 }
 
@@ -320,7 +320,7 @@ void mu_ask_on_launcher(struct mu_detect *detect, const struct mu_detect_event *
     if (subject == detect->ask.subject && reach > detect->ask.launcher)
         detect->ask.launcher = reach;
     mu_ask_vouch(detect, MU_SLOT_NONE, nonce, stamp_ns);
-    if (reach == MU_LAUNCHER_HEARD && !mu_dead_is_out(&detect->dead, subject))
+    if (reach == MU_LAUNCHER_HEARD && !mu_roster_is_vacant(&detect->dead, subject))
         on_heard(detect, subject, 0, event->launcher.clock_ns, stamp_ns, update);
 }
 

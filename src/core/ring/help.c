@@ -49,7 +49,7 @@ void mu_help_on_ask(struct mu_detect *detect, const struct mu_beat *beat,
         return;
     }
     reply(detect, beat, subject == detect->self ? MU_REACH_HEARD : MU_REACH_TRYING, update);
-    if (subject == detect->self || mu_dead_is_out(&detect->dead, subject))
+    if (subject == detect->self || mu_roster_is_vacant(&detect->dead, subject))
         return;
     struct mu_beat *probe =
         mu_detect_send(detect, MU_BEAT_PROBE, subject, beat->subject_incarnation, update);
@@ -62,7 +62,7 @@ void mu_help_on_ask(struct mu_detect *detect, const struct mu_beat *beat,
 void mu_help_on_answer(struct mu_detect *detect, const struct mu_beat *beat,
                        struct mu_detect_update *update)
 {
-    if (beat->subject == beat->from || mu_dead_is_out(&detect->dead, beat->subject)) {
+    if (beat->subject == beat->from || mu_roster_is_vacant(&detect->dead, beat->subject)) {
         mu_detect_drop(detect);
         return;
     }
@@ -158,7 +158,7 @@ void mu_help_on_take(struct mu_detect *detect, const struct mu_beat *beat,
                  (mu_observe_find(detect, subject) == NULL ||
                   mu_detect_is_broken(detect, MU_DETECT_BROKEN_TAKE_OWN));
     struct mu_taken *taken = find_taken(detect, subject, beat->from);
-    if (sound && mu_dead_is_out(&detect->dead, subject)) {
+    if (sound && mu_roster_is_vacant(&detect->dead, subject)) {
         reply(detect, beat, MU_REACH_DEAD, update);
         return;
     }

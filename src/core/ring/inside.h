@@ -201,7 +201,7 @@ struct mu_detect {
     struct mu_watch ring[MU_RING_WATCHES];
     struct mu_watcher watchers[MU_DETECT_WATCHERS];
     struct mu_ask ask;
-    struct mu_dead dead;
+    struct mu_roster dead;
     struct mu_mend mend;
     struct mu_part part;
     struct mu_taken taken[MU_DETECT_TAKES];

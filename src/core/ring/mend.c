@@ -16,7 +16,7 @@ uint32_t mu_mend_reach(const struct mu_detect *detect)
 bool mu_mend_is_suspect(const struct mu_detect *detect, mu_slot slot)
 {
     return detect->mend.spans > 0 && mu_detect_distance(detect, slot) <= mu_mend_reach(detect) &&
-           !mu_dead_is_out(&detect->dead, slot);
+           !mu_roster_is_vacant(&detect->dead, slot);
 }
 
 uint64_t mu_mend_probed_ns(const struct mu_detect *detect, mu_slot slot)
@@ -171,8 +171,8 @@ static mu_slot next_behind(const struct mu_detect *detect)
     uint32_t reach = mu_mend_reach(detect);
     if (reach + 1 >= detect->size)
         return MU_SLOT_NONE;
-    mu_slot slot =
-        mu_dead_next_live(&detect->dead, mu_detect_slot_at(detect, reach + 1), true, detect->self);
+    mu_slot slot = mu_roster_next_live(&detect->dead, mu_detect_slot_at(detect, reach + 1), true,
+                                       detect->self);
     return slot != MU_SLOT_NONE && mu_detect_distance(detect, slot) > reach ? slot : MU_SLOT_NONE;
 }
 
@@ -218,7 +218,7 @@ static void sweep(struct mu_detect *detect, struct mu_detect_update *update)
     uint32_t end = sweep_end(detect);
     while (mend->swept < end && mu_detect_room(update) >= ROOM_KEPT + 2) {
         mu_slot slot = mu_detect_slot_at(detect, ++mend->swept);
-        if (mu_observe_is_watched(detect, slot) || mu_dead_is_out(&detect->dead, slot))
+        if (mu_observe_is_watched(detect, slot) || mu_roster_is_vacant(&detect->dead, slot))
             continue; /* each round asks those by itself */
         mu_ask_probe(detect, slot, 0, update);
         /* The nearest suspect has helpers of its own.  The others: after a chance to answer. */

@@ -255,7 +255,7 @@ void mu_observe_on_answer(struct mu_detect *detect, const struct mu_beat *beat,
 
 static void drop_if_out(struct mu_detect *detect, struct mu_watch *watch)
 {
-    if (watch->slot == MU_SLOT_NONE || !mu_dead_is_out(&detect->dead, watch->slot))
+    if (watch->slot == MU_SLOT_NONE || !mu_roster_is_vacant(&detect->dead, watch->slot))
         return;
     *watch = (struct mu_watch){.slot = MU_SLOT_NONE};
     if (watch == &detect->ring[MU_RING_NEAREST])
@@ -277,7 +277,7 @@ void mu_observe_settle(struct mu_detect *detect, struct mu_detect_update *update
 {
     struct mu_watch *nearest = &detect->ring[MU_RING_NEAREST];
     if (detect->nearest != MU_SLOT_NONE) /* whoever is nearer is out for good */
-        detect->nearest = mu_dead_next_live(&detect->dead, detect->nearest, true, detect->self);
+        detect->nearest = mu_roster_next_live(&detect->dead, detect->nearest, true, detect->self);
     drop_if_out(detect, nearest);
     drop_if_out(detect, &detect->ring[MU_RING_MENDED]);
     if (detect->nearest == MU_SLOT_NONE) {

@@ -8,9 +8,10 @@ enum { ROOM_KEPT = 8 /* of the effects of a step, for others than DEAD */ };
 /* A death whose incarnation nobody here knew is kept as 0, until the node says which it was. */
 bool mu_detect_is_out(const struct mu_detect *detect, mu_slot slot, uint32_t incarnation)
 {
-    if (!mu_dead_is_out(&detect->dead, slot))
+    if (!mu_roster_is_vacant(&detect->dead, slot))
         return false;
-    return mu_dead_has(&detect->dead, slot, incarnation) || !mu_dead_has(&detect->dead, slot, 1);
+    return mu_roster_is_out(&detect->dead, slot, incarnation) ||
+           !mu_roster_is_out(&detect->dead, slot, 1);
 }
 
 void mu_detect_fence(struct mu_detect *detect, mu_slot by, struct mu_detect_update *update)
@@ -35,7 +36,7 @@ static struct mu_unproven *find_unproven(struct mu_detect *detect, mu_slot slot)
 static void note_unproven(struct mu_detect *detect, mu_slot slot, uint32_t incarnation)
 {
     struct mu_unproven *known = find_unproven(detect, slot);
-    if (known == NULL && mu_dead_is_out(&detect->dead, slot))
+    if (known == NULL && mu_roster_is_vacant(&detect->dead, slot))
         return; /* its death was proven before */
     if (known == NULL) {
         known = &detect->unproven[detect->unproven_count++];
@@ -70,10 +71,10 @@ bool mu_out_is_chosen(const struct mu_detect *detect)
 bool mu_detect_take_out(struct mu_detect *detect, mu_slot slot, uint32_t incarnation, bool proven,
                         struct mu_detect_update *update)
 {
-    bool was_out = mu_dead_is_out(&detect->dead, slot);
+    bool was_out = mu_roster_is_vacant(&detect->dead, slot);
     mu_watched_on_out(detect, slot);
     mu_help_on_out(detect, slot);
-    if (!mu_dead_fits(&detect->dead, slot)) {
+    if (!mu_roster_fits(&detect->dead, slot)) {
         mu_detect_add(update, MU_DETECT_FAULT)->fault = MU_FAULT_DEAD_FULL;
         return false;
     }
@@ -81,7 +82,7 @@ bool mu_detect_take_out(struct mu_detect *detect, mu_slot slot, uint32_t incarna
         note_proven(detect, slot);
     else
         note_unproven(detect, slot, incarnation);
-    mu_dead_add(&detect->dead, slot, incarnation);
+    mu_roster_out(&detect->dead, slot, incarnation);
     if (was_out)
         return true;
     detect->tell.until_ns = detect->now_ns + MU_DETECT_PATIENCE * detect->timeout_ns;

@@ -35,7 +35,7 @@ static void take(struct mu_detect *detect, struct mu_detect_update *update)
 static bool has_taker(const struct mu_detect *detect)
 {
     const struct mu_part *part = &detect->part;
-    return part->taker != MU_SLOT_NONE && !mu_dead_is_out(&detect->dead, part->taker) &&
+    return part->taker != MU_SLOT_NONE && !mu_roster_is_vacant(&detect->dead, part->taker) &&
            mu_since_ns(detect->now_ns, part->taken_ns) <= detect->timeout_ns;
 }
 
@@ -71,7 +71,7 @@ void mu_part_renew(struct mu_detect *detect, struct mu_detect_update *update)
         return;
     if (has_taker(detect) && lives)
         take(detect, update);
-    else if (part->taker != MU_SLOT_NONE && mu_dead_is_out(&detect->dead, part->taker))
+    else if (part->taker != MU_SLOT_NONE && mu_roster_is_vacant(&detect->dead, part->taker))
         part->taker = MU_SLOT_NONE;
 }
 
@@ -91,7 +91,7 @@ bool mu_part_mended(struct mu_detect *detect, struct mu_detect_update *update)
     if (part->phase == MU_PART_NONE)
         return false;
     report(detect, 0, update);
-    if (part->taker != MU_SLOT_NONE && !mu_dead_is_out(&detect->dead, part->taker)) {
+    if (part->taker != MU_SLOT_NONE && !mu_roster_is_vacant(&detect->dead, part->taker)) {
         struct mu_beat *beat =
             mu_detect_send(detect, MU_BEAT_RELEASE, part->taker, part->taker_incarnation, update);
         beat->nonce = ++detect->nonce;

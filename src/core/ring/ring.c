@@ -81,9 +81,9 @@ static void reset(struct mu_detect *detect, const struct mu_detect_config *confi
 
 static struct mu_detect *lay_out(struct mu_arena *arena, const struct mu_detect_config *config)
 {
-    struct mu_dead unused; /* a measuring arena hands out no memory to write to */
+    struct mu_roster unused; /* a measuring arena hands out no memory to write to */
     struct mu_detect *detect = mu_arena_array_line(arena, 1, sizeof *detect);
-    mu_dead_init(detect == NULL ? &unused : &detect->dead, arena, config->size, config->dead);
+    mu_roster_init(detect == NULL ? &unused : &detect->dead, arena, config->size, config->dead);
     struct mu_unproven *unproven = mu_arena_array(arena, config->dead, sizeof *unproven);
     if (detect != NULL)
         detect->unproven = unproven;
@@ -204,7 +204,7 @@ static void on_recv(struct mu_detect *detect, const struct mu_beat *beat,
     if (beat->to_incarnation != detect->incarnation && beat->to_incarnation != 0 &&
         beat->type != MU_BEAT_DEAD)
         mu_detect_drop(detect);
-    else if (beat->type == MU_BEAT_DEAD || !mu_dead_is_out(&detect->dead, beat->from))
+    else if (beat->type == MU_BEAT_DEAD || !mu_roster_is_vacant(&detect->dead, beat->from))
         take_in(detect, beat, update);
     else if (mu_detect_is_out(detect, beat->from, beat->from_incarnation)) {
         mu_out_tell(detect, beat->from, beat->from_incarnation, update);

@@ -9,7 +9,7 @@
 
 #include "core/base/arena.h"
 #include "core/ring/beat.h"
-#include "core/base/dead.h"
+#include "core/base/roster.h"
 #include "core/base/fingerprint.h"
 
 /* ---- configuration ---- */

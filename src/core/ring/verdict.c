@@ -96,7 +96,7 @@ bool mu_verdict_declare(struct mu_detect *detect, mu_slot subject, enum mu_detec
         mu_detect_fence(detect, detect->self, update);
         return true;
     }
-    if (!mu_dead_fits(&detect->dead, subject)) {
+    if (!mu_roster_fits(&detect->dead, subject)) {
         if (!detect->ask.full)
             mu_detect_add(update, MU_DETECT_FAULT)->fault = MU_FAULT_DEAD_FULL;
         detect->ask.full = true;
@@ -163,7 +163,7 @@ void mu_verdict_note_undecided(struct mu_detect *detect, struct mu_detect_update
     if (before == now)
         return;
     detect->undecided = now;
-    if (before != MU_SLOT_NONE && !mu_dead_is_out(&detect->dead, before))
+    if (before != MU_SLOT_NONE && !mu_roster_is_vacant(&detect->dead, before))
         mu_detect_add(update, MU_DETECT_REPORT)->evidence = mu_verdict_evidence(detect, before, 0);
     if (now != MU_SLOT_NONE)
         mu_detect_add(update, MU_DETECT_REPORT)->evidence =

@@ -157,7 +157,7 @@ void mu_watched_on_watch(struct mu_detect *detect, const struct mu_beat *beat,
     struct mu_watcher *known = find(detect, beat->from), *watcher = known;
     bool sound = mu_detect_times_error(beat->period_ns, beat->timeout_ns) == NULL &&
                  beat->subject != detect->self && beat->nonce != 0 &&
-                 !mu_dead_is_out(&detect->dead, beat->subject);
+                 !mu_roster_is_vacant(&detect->dead, beat->subject);
     if (sound && known == NULL)
         watcher = make_room(detect, beat->subject);
     if (!sound || watcher == NULL) {

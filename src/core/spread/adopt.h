@@ -2,7 +2,7 @@
 #ifndef MU_CORE_SPREAD_ADOPT_H
 #define MU_CORE_SPREAD_ADOPT_H
 
-#include "core/base/dead.h"
+#include "core/base/roster.h"
 #include "core/base/graph.h"
 
 enum { MU_ADOPTERS = 3 };
@@ -15,6 +15,6 @@ enum { MU_ADOPTERS = 3 };
  *
  * The root, and whoever is an orphan itself, tells every orphan: those three may be waiting for it.
  * So the news comes as far as it would if everybody told every orphan. */
-bool mu_adopts(const struct mu_dead *dead, mu_slot root, mu_slot self, mu_slot orphan);
+bool mu_adopts(const struct mu_roster *dead, mu_slot root, mu_slot self, mu_slot orphan);
 
 #endif

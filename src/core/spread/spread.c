@@ -84,7 +84,7 @@ static mu_body find(const struct mu_spread *spread, const struct mu_notice_id *i
 
 void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
                     const struct mu_config *config, struct mu_links *links,
-                    const struct mu_dead *dead)
+                    const struct mu_roster *dead)
 {
     uint16_t capacity = (uint16_t)(config->limits.notices + config->limits.dead);
     uint32_t edge_count = mu_graph_edges(config->size);
@@ -125,8 +125,8 @@ static mu_slot occupant(const struct mu_spread *spread, uint32_t edge)
 {
     mu_slot target = mu_graph_target(spread->size, spread->self, edge);
     if (is_broken(spread, MU_BROKEN_NO_REPLACE))
-        return mu_dead_is_out(spread->dead, target) ? MU_SLOT_NONE : target;
-    return mu_dead_next_live(spread->dead, target, !leads_onward(edge), spread->self);
+        return mu_roster_is_vacant(spread->dead, target) ? MU_SLOT_NONE : target;
+    return mu_roster_next_live(spread->dead, target, !leads_onward(edge), spread->self);
 }
 
 static uint32_t edge_with(const struct mu_edge *edges, uint32_t count, mu_slot slot)
@@ -272,7 +272,7 @@ static bool is_urgent(const struct mu_spread *spread, const struct mu_held *held
         return slot == spread->edges[0].slot;
     mu_slot parent = mu_graph_parent(spread->size, held->root, slot);
     return parent == spread->self ||
-           (parent != MU_SLOT_NONE && mu_dead_is_out(spread->dead, parent) &&
+           (parent != MU_SLOT_NONE && mu_roster_is_vacant(spread->dead, parent) &&
             mu_adopts(spread->dead, held->root, spread->self, slot));
 }
 

@@ -9,7 +9,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/config.h"
-#include "core/base/dead.h"
+#include "core/base/roster.h"
 #include "core/base/event.h"
 #include "core/base/fingerprint.h"
 #include "core/base/graph.h"
@@ -66,13 +66,13 @@ struct mu_spread {
     uint32_t own_count;    /* and how many were taken in it; a term is redundant_wait_ns */
     uint8_t *payloads;
     struct mu_links *links;
-    const struct mu_dead *dead;
+    const struct mu_roster *dead;
 };
 
 /* 'links' and 'dead' are read and, links, sent on; they outlive the spread. */
 void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
                     const struct mu_config *config, struct mu_links *links,
-                    const struct mu_dead *dead);
+                    const struct mu_roster *dead);
 
 /* Opens a link along every edge.  With links_up they are taken to be connected. */
 enum mu_fault mu_spread_start(struct mu_spread *spread, bool links_up, struct mu_update *update);

@@ -29,7 +29,7 @@ static void send_message(struct mu_agreements *agreements, mu_slot peer,
     hooks->send(hooks->owner, peer, agreements->frame, count);
 }
 
-static void note_death(struct mu_agreements *agreements, const struct mu_dead_entry *death,
+static void note_death(struct mu_agreements *agreements, const struct mu_roster_entry *death,
                        mu_slot by)
 {
     assert(agreements->death_count < 2 * agreements->config.size);
@@ -168,7 +168,7 @@ void mu_agreements_up(struct mu_agreements *agreements, mu_slot peer)
     mu_agreements_settle(agreements);
 }
 
-void mu_agreements_dead(struct mu_agreements *agreements, struct mu_dead_entry death)
+void mu_agreements_dead(struct mu_agreements *agreements, struct mu_roster_entry death)
 {
     struct mu_agree_event event = {.type = MU_AGREE_DEAD, .dead = death};
     mu_agreements_step(agreements, &event);

@@ -30,7 +30,7 @@ struct mu_agreements_hooks {
     void (*announce)(void *owner, const struct mu_news *news);
     /* A peer says that a node is dead, or that there is proof of it, and it had no more to say; or
      * that the one here is dead.  Both are called from the loop, within no other call. */
-    void (*dead)(void *owner, const struct mu_dead_entry *death, mu_slot by);
+    void (*dead)(void *owner, const struct mu_roster_entry *death, mu_slot by);
     void (*fenced)(void *owner, mu_slot by);
     /* Of a peer: its message was not taken, and its connection is to be cut. */
     void (*fault)(void *owner, enum mu_fault fault, mu_slot peer);
@@ -76,7 +76,7 @@ void mu_agreements_group(struct mu_agreements *agreements, const struct mu_news 
 const char *mu_agreements_frame(struct mu_agreements *agreements, mu_slot from,
                                 const uint8_t *bytes, size_t count);
 void mu_agreements_up(struct mu_agreements *agreements, mu_slot peer);
-void mu_agreements_dead(struct mu_agreements *agreements, struct mu_dead_entry death);
+void mu_agreements_dead(struct mu_agreements *agreements, struct mu_roster_entry death);
 void mu_agreements_lease(struct mu_agreements *agreements); /* it may have changed */
 
 /* Counts, for status. */

@@ -82,7 +82,7 @@ struct mu_voter {
 
 /* That peers told of, until the loop passes it on. */
 struct mu_agreements_death {
-    struct mu_dead_entry death;
+    struct mu_roster_entry death;
     mu_slot by;
 };
 

@@ -35,7 +35,7 @@ static bool changes_nothing(const struct agree_model *model, uint32_t from, uint
     uint32_t discard = MU_AGREE_BROKEN_DISCARD | MU_AGREE_BROKEN_DISCARD_TOLD;
     if (message->round < group->decided)
         return true;
-    if (mu_dead_is_out(&agree->dead, from) && (model->options->broken_rules & discard) == 0)
+    if (mu_roster_is_vacant(&agree->dead, from) && (model->options->broken_rules & discard) == 0)
         return true;
     return message->type == MU_AGREE_DOWN && message->round == group->decided;
 }
@@ -75,14 +75,14 @@ static bool can_be_told(const struct agree_model *model, uint32_t slot, uint32_t
 {
     bool is_silent = !agree_in(model->state->alive, dead) || agree_in(model->state->lapsed, dead);
     const struct mu_agree *agree = agree_at(model, slot);
-    return slot != dead && is_silent && !agree->fenced && !mu_dead_is_out(&agree->dead, dead);
+    return slot != dead && is_silent && !agree->fenced && !mu_roster_is_vacant(&agree->dead, dead);
 }
 
 static bool can_be_shown(const struct agree_model *model, uint32_t slot, uint32_t dead)
 {
     const struct mu_agree *agree = agree_at(model, slot);
     return !agree_in(model->state->alive, dead) && !agree->fenced &&
-           !mu_dead_is_proven(&agree->dead, dead, 1);
+           !mu_roster_is_proven(&agree->dead, dead, 1);
 }
 
 static bool can_resume(const struct agree_model *model, uint32_t a, uint32_t b)

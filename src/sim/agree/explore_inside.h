@@ -95,7 +95,7 @@ struct agree_small agree_shrink(const struct mu_agree_message *message);
 struct agree_whole {
     struct mu_agree_message message;
     struct mu_failed failed[AGREE_NODES];
-    struct mu_dead_entry dead[AGREE_NODES];
+    struct mu_roster_entry dead[AGREE_NODES];
 };
 
 void agree_widen(const struct agree_small *small, struct agree_whole *whole);

@@ -38,7 +38,7 @@ static const char *name_set(char text[40], agree_mask set)
 
 static struct agree_deaths known(const struct agree_model *model, uint32_t slot)
 {
-    const struct mu_dead *dead = &agree_at(model, slot)->dead;
+    const struct mu_roster *dead = &agree_at(model, slot)->dead;
     struct agree_deaths known = {0, 0};
     for (uint32_t i = 0; i < dead->count; i++) {
         agree_mask bit = (agree_mask)(1u << dead->entries[i].slot);
@@ -54,7 +54,7 @@ static struct agree_deaths told(const struct agree_model *model, const struct mu
     struct agree_deaths told = {0, 0};
     for (uint32_t i = 0; i <= model->update.count; i++) {
         const struct mu_agree_effect *effect = &model->update.effects[i];
-        const struct mu_dead_entry *death = NULL;
+        const struct mu_roster_entry *death = NULL;
         if (i == model->update.count)
             death = event->type == MU_AGREE_DEAD ? &event->dead : NULL;
         else if (effect->type == MU_AGREE_DEATH)

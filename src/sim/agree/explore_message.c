@@ -48,7 +48,7 @@ void agree_widen(const struct agree_small *small, struct agree_whole *whole)
             continue;
         if (small->type == MU_AGREE_ASK)
             whole->dead[message->dead_count++] =
-                (struct mu_dead_entry){.slot = slot, .incarnation = 1, .proven = proven};
+                (struct mu_roster_entry){.slot = slot, .incarnation = 1, .proven = proven};
         else
             whole->failed[message->value.failed_count++] =
                 (struct mu_failed){.node = slot & 0x7f,

@@ -62,7 +62,7 @@ void agree_law_fail(struct agree_world *world, const char *law, const char *form
 
 /* ---- evidence: what is known of a death is handed on as it was told ---- */
 
-static void note(const struct mu_dead_entry *death, uint64_t *dead, uint64_t *proven)
+static void note(const struct mu_roster_entry *death, uint64_t *dead, uint64_t *proven)
 {
     *dead |= 1ull << death->slot;
     *proven |= (uint64_t)death->proven << death->slot;
@@ -71,7 +71,7 @@ static void note(const struct mu_dead_entry *death, uint64_t *dead, uint64_t *pr
 static void note_known(const struct agree_world *world, mu_slot slot, uint64_t *dead,
                        uint64_t *proven)
 {
-    const struct mu_dead *known = &agree_world_node(world, slot)->dead;
+    const struct mu_roster *known = &agree_world_node(world, slot)->dead;
     *dead = *proven = 0;
     for (uint32_t i = 0; i < known->count; i++)
         note(&known->entries[i], dead, proven);
@@ -100,7 +100,7 @@ static void check_proofs(struct agree_world *world, mu_slot slot)
 {
     for (mu_slot dead = 0; dead < world->size; dead++)
         if (agree_world_has_proof(world, dead) &&
-            !mu_dead_is_proven(&agree_world_node(world, slot)->dead, dead, 1))
+            !mu_roster_is_proven(&agree_world_node(world, slot)->dead, dead, 1))
             agree_law_fail(world, "evidence", "to node %u the death of node %u is not proven", slot,
                            dead);
 }

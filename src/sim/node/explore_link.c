@@ -361,7 +361,7 @@ static const char *check(struct explore_model *base, char message[256])
     }
     bool still = is_still(model);
     for (uint32_t slot = 0; still && slot < 2; slot++) {
-        if (!model->pair->seen || mu_dead_is_out(&node_at(model, slot)->dead, THIRD))
+        if (!model->pair->seen || mu_roster_is_vacant(&node_at(model, slot)->dead, THIRD))
             continue;
         snprintf(message, 256, "node %u has not heard that node 2 is dead, and nothing moves",
                  slot);

@@ -110,7 +110,7 @@ static void put(struct model *model, uint32_t from, const struct mu_effect *effe
 /* Does the core of 'to' throw away what 'from' sent? */
 static bool is_fenced(const struct model *model, uint32_t from, uint32_t to)
 {
-    return mu_dead_is_out(&node_at(model, to)->dead, from);
+    return mu_roster_is_vacant(&node_at(model, to)->dead, from);
 }
 
 static void carry_out(struct model *model, uint32_t slot, uint32_t happen)

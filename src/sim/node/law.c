@@ -197,7 +197,7 @@ void sim_law_on_told_own_death(struct sim_world *world, mu_slot node)
 
 static bool holds_proof(const struct sim_world *world, mu_slot node, mu_slot dead)
 {
-    return mu_dead_is_proven(&sim_world_node(world, node)->dead, dead, 1);
+    return mu_roster_is_proven(&sim_world_node(world, node)->dead, dead, 1);
 }
 
 void sim_law_on_proof(struct sim_world *world, mu_slot node, mu_slot dead)

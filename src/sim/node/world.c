@@ -448,7 +448,7 @@ static bool observer_knows(const struct sim_world *world, mu_slot dead, mu_slot 
     *observer = dead;
     while (!sim_world_alive(world, *observer))
         *observer = *observer + 1 == world->size ? 0 : *observer + 1;
-    return mu_dead_is_out(&sim_world_node(world, *observer)->dead, dead);
+    return mu_roster_is_vacant(&sim_world_node(world, *observer)->dead, dead);
 }
 
 /* Returns false when there is nothing left to tell. */
@@ -487,7 +487,7 @@ static void on_frame(struct sim_world *world, const struct sim_item *item)
     if (!does_arrive)
         return;
     struct mu_node *node = sim_world_node(world, item->node);
-    bool fenced = world->living < world->size && mu_dead_is_out(&node->dead, item->peer);
+    bool fenced = world->living < world->size && mu_roster_is_vacant(&node->dead, item->peer);
     uint64_t strays = fenced ? node->strays : 0;
     struct mu_event event = {.type = MU_EVENT_RECV, .recv = {.from = item->peer, .frame = &frame}};
     sim_world_step(world, item->node, &event);

@@ -84,9 +84,9 @@ static void check_all_know(struct ring_world *world)
     if (nodes->law.broken != NULL)
         ring_law_fail(world, nodes->law.broken, "%s", nodes->law.message);
     for (mu_slot slot = 0; slot < world->size && world->law.broken == NULL; slot++) {
-        const struct mu_dead *dead = &ring_world_detect(world, slot)->dead;
+        const struct mu_roster *dead = &ring_world_detect(world, slot)->dead;
         for (uint32_t i = 0; takes_part(world, slot) && i < world->law.failure_count; i++)
-            if (!mu_dead_is_out(dead, world->law.failures[i].slot))
+            if (!mu_roster_is_vacant(dead, world->law.failures[i].slot))
                 ring_law_fail(world, "S1", "node %u never learns that node %u is out", slot,
                               world->law.failures[i].slot);
     }

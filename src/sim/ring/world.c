@@ -93,7 +93,7 @@ void ring_world_init(struct ring_world *world, const struct ring_plan *plan)
                                                 .inbox_first = RING_NO_DATAGRAM,
                                                 .inbox_last = RING_NO_DATAGRAM};
     ring_law_init(&world->law, world);
-    size_t bytes_max = STATE_BYTES_MAX + 2 * plan->config.dead * sizeof(struct mu_dead_entry);
+    size_t bytes_max = STATE_BYTES_MAX + 2 * plan->config.dead * sizeof(struct mu_roster_entry);
     if (world->detect_bytes > bytes_max)
         ring_law_fail(world, "bound", "a detector takes %zu bytes, at most %zu are allowed",
                       world->detect_bytes, bytes_max);

@@ -66,7 +66,7 @@ static void write_value(struct mu_writer *writer, const struct mu_agree_value *v
  */
 static uint32_t run_at(const struct mu_agree_message *message, uint32_t first)
 {
-    const struct mu_dead_entry *dead = message->dead;
+    const struct mu_roster_entry *dead = message->dead;
     uint32_t count = 1;
     while (first + count < message->dead_count &&
            dead[first + count].slot == dead[first].slot + count &&
@@ -170,9 +170,9 @@ static const char *read_run(struct mu_reader *reader, uint32_t total, mu_slot *b
         room->dead[at - 1].proven == proven)
         return "neighbours that died alike are one run";
     for (uint64_t i = 0; i < count; i++)
-        room->dead[at + i] = (struct mu_dead_entry){.slot = (mu_slot)(*before + gap + i),
-                                                    .incarnation = (uint32_t)incarnation,
-                                                    .proven = proven};
+        room->dead[at + i] = (struct mu_roster_entry){.slot = (mu_slot)(*before + gap + i),
+                                                      .incarnation = (uint32_t)incarnation,
+                                                      .proven = proven};
     message->dead_count += (uint32_t)count;
     *before += (mu_slot)(gap + count);
     return NULL;

@@ -20,7 +20,7 @@ enum {
 struct mu_agree_room {
     struct mu_failed *failed;
     uint32_t failed_capacity;
-    struct mu_dead_entry *dead;
+    struct mu_roster_entry *dead;
     uint32_t dead_capacity;
 };
 

@@ -18,7 +18,7 @@ enum {
 /* Where the lists of a decoded message are. */
 struct mu_agree_frame_lists {
     struct mu_failed failed[MU_AGREE_FRAME_LIST_MAX];
-    struct mu_dead_entry dead[MU_AGREE_FRAME_LIST_MAX];
+    struct mu_roster_entry dead[MU_AGREE_FRAME_LIST_MAX];
 };
 
 /* Is this frame one of these?  It need not be a good one. */

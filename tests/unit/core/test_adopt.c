@@ -15,8 +15,8 @@ enum {
 };
 
 struct world {
-    struct mu_dead dead;
-    struct mu_dead_entry entries[SIZE_DRAWN];
+    struct mu_roster dead;
+    struct mu_roster_entry entries[SIZE_DRAWN];
     uint32_t size;
     mu_slot root;
     bool all_tell; /* every orphan: what it is compared with */
@@ -26,12 +26,13 @@ static void begin(struct world *world, uint32_t size, mu_slot root)
 {
     world->size = size;
     world->root = root;
-    world->dead = (struct mu_dead){.entries = world->entries, .capacity = size, .size = size};
+    world->dead = (struct mu_roster){
+        .entries = world->entries, .capacity = size, .founders = size, .size = size};
 }
 
 static bool lives(const struct world *world, mu_slot slot)
 {
-    return !mu_dead_is_out(&world->dead, slot);
+    return !mu_roster_is_vacant(&world->dead, slot);
 }
 
 static bool is_orphan(const struct world *world, mu_slot slot)
@@ -43,7 +44,7 @@ static bool is_orphan(const struct world *world, mu_slot slot)
 static mu_slot end_of(const struct world *world, mu_slot slot, uint32_t edge)
 {
     mu_slot target = mu_graph_target(world->size, slot, edge);
-    return mu_dead_next_live(&world->dead, target, edge % 2 == 1, slot);
+    return mu_roster_next_live(&world->dead, target, edge % 2 == 1, slot);
 }
 
 static bool are_neighbours(const struct world *world, mu_slot a, mu_slot b)
@@ -60,7 +61,7 @@ static void draw(struct world *world, struct sim_random *random)
     uint64_t percent = sim_random_below(random, 100);
     for (mu_slot slot = 0; slot < size; slot++)
         if (sim_random_below(random, 100) < percent)
-            mu_dead_add(&world->dead, slot, 1);
+            mu_roster_out(&world->dead, slot, 1);
 }
 
 static bool leads_to(const struct world *world, mu_slot from, mu_slot to)
@@ -177,7 +178,7 @@ static void what_one_orphan_or_the_root_knows_comes_to_all(void **state)
             begin(&world, size, 0);
             for (mu_slot slot = 0; slot < size; slot++)
                 if ((set >> slot & 1) != 0)
-                    mu_dead_add(&world.dead, slot, 1);
+                    mu_roster_out(&world.dead, slot, 1);
             check_starts(&world);
         }
 }
@@ -194,7 +195,7 @@ static void so_it_does_in_larger_machines(void **state)
         begin(&world, size, 0);
         for (mu_slot slot = 0; slot < size; slot++)
             if (sim_random_below(&random, 100) < percent)
-                mu_dead_add(&world.dead, slot, 1);
+                mu_roster_out(&world.dead, slot, 1);
         check_starts(&world);
     }
 }

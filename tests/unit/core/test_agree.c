@@ -141,7 +141,7 @@ static void proof_is_carried_and_never_made_up(void **state)
     few_call(few, 1, ~2ull);
     few_call(few, 3, ~8ull);
     few_carry_all(few);
-    assert_false(mu_dead_is_proven(&few->nodes[1]->dead, 0, 1));
+    assert_false(mu_roster_is_proven(&few->nodes[1]->dead, 0, 1));
     few_call(few, 2, ~4ull);
     few_carry(few, 2, 1);
     const struct mu_agree_effect *death = few_effect(few, MU_AGREE_DEATH);
@@ -152,11 +152,11 @@ static void proof_is_carried_and_never_made_up(void **state)
     for (mu_slot slot = 1; slot < 4; slot++) {
         assert_int_equal(few->decided[slot].decision.value.failed_count, 1);
         assert_true(few->failed[slot][0].proven);
-        assert_true(mu_dead_is_proven(&few->nodes[slot]->dead, 0, 1));
+        assert_true(mu_roster_is_proven(&few->nodes[slot]->dead, 0, 1));
     }
     proof.dead.proven = false;
     few_step(few, 1, proof); /* never back */
-    assert_true(mu_dead_is_proven(&few->nodes[1]->dead, 0, 1));
+    assert_true(mu_roster_is_proven(&few->nodes[1]->dead, 0, 1));
     few_free(few);
 }
 
@@ -460,7 +460,7 @@ static void a_node_that_was_declared_dead_stops(void **state)
     struct few *few = few_new(3);
     few_start(few);
     few_open(few);
-    struct mu_dead_entry dead = {.slot = 2, .incarnation = 1};
+    struct mu_roster_entry dead = {.slot = 2, .incarnation = 1};
     struct mu_agree_message ask = {.type = MU_AGREE_ASK, .group = GROUP, .round = 1};
     ask.dead = &dead;
     ask.dead_count = 1;

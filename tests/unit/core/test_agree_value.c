@@ -113,7 +113,7 @@ static void acknowledged_is_what_all_have_acknowledged(void **state)
 /* ---- bytes ---- */
 
 static struct mu_failed failed_room[ROOM];
-static struct mu_dead_entry dead_room[ROOM];
+static struct mu_roster_entry dead_room[ROOM];
 static const struct mu_agree_room room = {failed_room, ROOM, dead_room, ROOM};
 
 static void expect_bytes(const struct mu_agree_message *message, const uint8_t *expected,
@@ -142,7 +142,10 @@ static void the_bytes_are_those_of_the_page(void **state)
     expect_bytes(&up, (uint8_t[]){2, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0,    1,
                                   2, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 7, 2, 0, 0xac, 2},
                  34);
-    const struct mu_dead_entry dead[] = {{2, 1, false}, {3, 1, false}, {4, 2, false}, {9, 1, true}};
+    const struct mu_roster_entry dead[] = {{.slot = 2, .incarnation = 1},
+                                           {.slot = 3, .incarnation = 1},
+                                           {.slot = 4, .incarnation = 2},
+                                           {.slot = 9, .incarnation = 1, .proven = true}};
     struct mu_agree_message ask = {.type = MU_AGREE_ASK, .group = 7, .round = 1};
     ask.dead = dead;
     ask.dead_count = 4;
@@ -152,7 +155,7 @@ static void the_bytes_are_those_of_the_page(void **state)
 }
 
 static void draw_message(struct sim_random *random, struct mu_agree_message *message,
-                         struct mu_failed *failed, struct mu_dead_entry *dead)
+                         struct mu_failed *failed, struct mu_roster_entry *dead)
 {
     uint64_t slot = 0, step = sim_random_chance(random, 50) ? 2 : 100000;
     uint32_t count = (uint32_t)sim_random_below(random, ROOM);
@@ -161,9 +164,10 @@ static void draw_message(struct sim_random *random, struct mu_agree_message *mes
                                          .round = sim_random_next(random) | 1};
     for (uint32_t i = 0; i < count; i++) {
         slot += sim_random_between(random, 1, step);
-        dead[i] = (struct mu_dead_entry){.slot = (mu_slot)slot,
-                                         .incarnation = (uint32_t)sim_random_between(random, 1, 2),
-                                         .proven = sim_random_chance(random, 50)};
+        dead[i] =
+            (struct mu_roster_entry){.slot = (mu_slot)slot,
+                                     .incarnation = (uint32_t)sim_random_between(random, 1, 2),
+                                     .proven = sim_random_chance(random, 50)};
         failed[i] = (struct mu_failed){
             .node = (uint32_t)slot & 0xffffff,
             .acked = sim_random_chance(random, 50),
@@ -193,7 +197,7 @@ static void what_goes_out_comes_in_again(void **state)
     sim_random_init(&random, 4);
     for (int i = 0; i < 3000; i++) {
         struct mu_failed failed[ROOM];
-        struct mu_dead_entry dead[ROOM];
+        struct mu_roster_entry dead[ROOM];
         struct mu_agree_message message, in;
         uint8_t bytes[BYTES], again[BYTES];
         struct mu_writer writer;

@@ -109,7 +109,7 @@ static void state_does_not_grow_with_the_machine(void **state)
     assert_int_equal(mu_detect_bytes(&small), mu_detect_bytes(&large));
     assert_true(mu_detect_bytes(&large) <= 1408);
     large.dead = 10;
-    assert_true(mu_detect_bytes(&large) <= 1408 + 64 + 2 * 10 * sizeof(struct mu_dead_entry));
+    assert_true(mu_detect_bytes(&large) <= 1408 + 64 + 2 * 10 * sizeof(struct mu_roster_entry));
 }
 
 /* ---- N1: watch ---- */

@@ -1,5 +1,5 @@
 /* The geometry, exhaustively for every size up to some hundreds. */
-#include "core/base/dead.h"
+#include "core/base/roster.h"
 #include "core/base/graph.h"
 #include "sim/base/random.h"
 
@@ -213,18 +213,19 @@ static void children_are_neighbours_and_all_but_the_root_are_somebodys(void **st
 /* ---- among survivors ---- */
 
 struct survivors {
-    struct mu_dead dead;
-    struct mu_dead_entry entries[EVERY_ROOT];
+    struct mu_roster dead;
+    struct mu_roster_entry entries[EVERY_ROOT];
 };
 
 static void all_live(struct survivors *s, uint32_t size)
 {
-    s->dead = (struct mu_dead){.entries = s->entries, .capacity = EVERY_ROOT, .size = size};
+    s->dead = (struct mu_roster){
+        .entries = s->entries, .capacity = EVERY_ROOT, .founders = size, .size = size};
 }
 
 static void kill(struct survivors *s, mu_slot slot)
 {
-    mu_dead_add(&s->dead, slot % s->dead.size, 1);
+    mu_roster_out(&s->dead, slot % s->dead.size, 1);
 }
 
 /* The longest step onward that does not pass the goal.  Whoever took the place of a dead slot is at
@@ -235,7 +236,7 @@ static uint32_t hops_between(const struct survivors *s, mu_slot from, mu_slot to
     while (from != to) {
         uint32_t left = (to + size - from) % size;
         uint32_t edge = 2 * (31 - (uint32_t)__builtin_clz(left));
-        from = mu_dead_next_live(&s->dead, mu_graph_target(size, from, edge), false, from);
+        from = mu_roster_next_live(&s->dead, mu_graph_target(size, from, edge), false, from);
         assert_true(from != MU_SLOT_NONE);
         assert_true((to + size - from) % size < left);
         hops++;
@@ -248,7 +249,7 @@ static void check_all_pairs(const struct survivors *s)
     uint32_t size = s->dead.size;
     for (mu_slot from = 0; from < size; from++)
         for (mu_slot to = 0; to < size; to++)
-            if (!mu_dead_is_out(&s->dead, from) && !mu_dead_is_out(&s->dead, to))
+            if (!mu_roster_is_vacant(&s->dead, from) && !mu_roster_is_vacant(&s->dead, to))
                 assert_true(hops_between(s, from, to) <= bits_of(size));
 }
 

@@ -621,7 +621,7 @@ static void a_nodes_death_comes_in_although_there_is_no_room(void **state)
         .type = MU_FRAME_NOTICE, .sequence = 2, .notice = hand_death_of(5, 1, 4)};
     hand_recv(&hand, 4, &behind); /* at once, before the other side has answered */
     assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 1);
-    assert_true(mu_dead_is_out(&hand.node->dead, 5));
+    assert_true(mu_roster_is_vacant(&hand.node->dead, 5));
     assert_int_equal(mu_node_link_has(hand.node, 4), 0); /* it comes again, and is a copy */
     say(&hand, 4, MU_FRAME_AGAIN, 1);
     hand_hear(&hand, 4, hand_death_of(5, 1, 4));
@@ -830,19 +830,19 @@ static void proof_of_a_death_that_is_known_goes_on_once(void **state)
     hand_init_connected(&hand, &config);
     hand_hear(&hand, 1, hand_death_of(4, 1, 1));
     assert_false(mu_notice_is_proof(&hand_effect(&hand, MU_DO_DELIVER, 0)->notice.id));
-    assert_false(mu_dead_is_proven(&hand.node->dead, 4, 1));
+    assert_false(mu_roster_is_proven(&hand.node->dead, 4, 1));
     hand_hear(&hand, 2, proof_of(4, 2, "seen"));
     const struct mu_notice *told = &hand_effect(&hand, MU_DO_DELIVER, 0)->notice;
     assert_true(mu_notice_is_proof(&told->id));
     assert_int_equal(told->length, 4);
-    assert_true(mu_dead_is_proven(&hand.node->dead, 4, 1));
+    assert_true(mu_roster_is_proven(&hand.node->dead, 4, 1));
     assert_int_equal(hand.node->spread.count, 1); /* it has taken the other one's place */
     assert_int_equal(hand.node->spread.deaths, 1);
     hand_hear(&hand, 2, proof_of(4, 2, "seen"));
     assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 0);
     hand_hear(&hand, 1, hand_death_of(4, 1, 1)); /* weaker: never back */
     assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 0);
-    assert_true(mu_dead_is_proven(&hand.node->dead, 4, 1));
+    assert_true(mu_roster_is_proven(&hand.node->dead, 4, 1));
     hand_free(&hand);
 }
 

@@ -1,6 +1,6 @@
 /* The small tools of the core: arena, dead, seen, fingerprint. */
 #include "core/base/arena.h"
-#include "core/base/dead.h"
+#include "core/base/roster.h"
 #include "core/base/fingerprint.h"
 #include "core/node.h"
 #include "core/base/seen.h"
@@ -97,58 +97,114 @@ static void a_node_needs_as_many_bytes_as_it_says_for_every_size(void **state)
     }
 }
 
-/* ---- dead ---- */
+/* ---- roster ---- */
 
 enum { CIRCLE = 48 };
 
-struct dead_tool {
-    struct mu_dead dead;
-    struct mu_dead_entry entries[CIRCLE];
+struct roster_tool {
+    struct mu_roster roster;
+    struct mu_roster_entry entries[CIRCLE];
 };
 
-static void dead_tool(struct dead_tool *tool, uint32_t size, uint32_t capacity)
+static void roster_tool(struct roster_tool *tool, uint32_t size, uint32_t capacity)
 {
     memset(tool, 0, sizeof *tool);
-    tool->dead = (struct mu_dead){.entries = tool->entries, .capacity = capacity, .size = size};
+    tool->roster = (struct mu_roster){
+        .entries = tool->entries, .capacity = capacity, .founders = size, .size = size};
 }
 
 static void a_death_covers_lower_incarnations_and_never_higher_ones(void **state)
 {
     (void)state;
-    struct dead_tool tool;
-    dead_tool(&tool, 8, 8);
-    assert_false(mu_dead_is_out(&tool.dead, 3));
-    assert_false(mu_dead_has(&tool.dead, 3, 1));
-    assert_true(mu_dead_add(&tool.dead, 3, 5));
-    assert_true(mu_dead_is_out(&tool.dead, 3));
+    struct roster_tool tool;
+    roster_tool(&tool, 8, 8);
+    assert_false(mu_roster_is_vacant(&tool.roster, 3));
+    assert_false(mu_roster_is_out(&tool.roster, 3, 1));
+    assert_true(mu_roster_out(&tool.roster, 3, 5));
+    assert_true(mu_roster_is_vacant(&tool.roster, 3));
     for (uint32_t i = 1; i <= 5; i++) {
-        assert_true(mu_dead_has(&tool.dead, 3, i));
-        assert_false(mu_dead_add(&tool.dead, 3, i)); /* known already */
+        assert_true(mu_roster_is_out(&tool.roster, 3, i));
+        assert_false(mu_roster_out(&tool.roster, 3, i)); /* known already */
     }
-    assert_false(mu_dead_has(&tool.dead, 3, 6));
-    assert_false(mu_dead_has(&tool.dead, 2, 1));
-    assert_false(mu_dead_has(&tool.dead, 4, 1));
-    assert_false(mu_dead_is_proven(&tool.dead, 3, 5));
-    assert_true(mu_dead_prove(&tool.dead, 3, 5));
-    assert_false(mu_dead_prove(&tool.dead, 3, 5)); /* known already */
-    assert_true(mu_dead_is_proven(&tool.dead, 3, 5));
-    assert_true(mu_dead_add(&tool.dead, 3, 6)); /* whose death is another one */
-    assert_false(mu_dead_is_proven(&tool.dead, 3, 6));
-    assert_true(mu_dead_has(&tool.dead, 3, 6));
-    assert_int_equal(tool.dead.count, 1);
+    assert_false(mu_roster_is_out(&tool.roster, 3, 6));
+    assert_false(mu_roster_is_out(&tool.roster, 2, 1));
+    assert_false(mu_roster_is_out(&tool.roster, 4, 1));
+    assert_false(mu_roster_is_proven(&tool.roster, 3, 5));
+    assert_true(mu_roster_prove(&tool.roster, 3, 5));
+    assert_false(mu_roster_prove(&tool.roster, 3, 5)); /* known already */
+    assert_true(mu_roster_is_proven(&tool.roster, 3, 5));
+    assert_true(mu_roster_out(&tool.roster, 3, 6)); /* whose death is another one */
+    assert_false(mu_roster_is_proven(&tool.roster, 3, 6));
+    assert_true(mu_roster_is_out(&tool.roster, 3, 6));
+    assert_int_equal(tool.roster.count, 1);
 }
 
-static void a_slot_that_is_in_always_fits_and_no_other_one_does_when_full(void **state)
+static void who_comes_back_is_in_as_another_one(void **state)
 {
     (void)state;
-    struct dead_tool tool;
-    dead_tool(&tool, 8, 2);
-    mu_dead_add(&tool.dead, 6, 1);
-    assert_true(mu_dead_fits(&tool.dead, 0));
-    mu_dead_add(&tool.dead, 1, 1);
+    struct roster_tool tool;
+    roster_tool(&tool, 8, 8);
+    assert_true(mu_roster_is_in(&tool.roster, 3, 1));
+    assert_false(mu_roster_is_in(&tool.roster, 3, 2));
+    assert_true(mu_roster_out(&tool.roster, 3, 1));
+    assert_false(mu_roster_is_in(&tool.roster, 3, 1));
+    assert_false(mu_roster_join(&tool.roster, 3, 1)); /* a death covers it */
+    assert_true(mu_roster_join(&tool.roster, 3, 5));
+    assert_false(mu_roster_join(&tool.roster, 3, 5)); /* known already */
+    assert_false(mu_roster_join(&tool.roster, 3, 4));
+    assert_int_equal(mu_roster_incarnation(&tool.roster, 3), 5);
+    assert_false(mu_roster_is_vacant(&tool.roster, 3));
+    assert_true(mu_roster_is_out(&tool.roster, 3, 4));
+    assert_true(mu_roster_is_proven(&tool.roster, 3, 4));
+    assert_false(mu_roster_is_out(&tool.roster, 3, 5));
+    assert_false(mu_roster_is_proven(&tool.roster, 3, 5));
+    assert_false(mu_roster_out(&tool.roster, 3, 4)); /* its death was known */
+    assert_true(mu_roster_is_in(&tool.roster, 3, 5));
+    assert_true(mu_roster_out(&tool.roster, 3, 5));
+    assert_true(mu_roster_is_vacant(&tool.roster, 3));
+    assert_int_equal(tool.roster.count, 1);
+}
+
+static void a_join_proves_the_death_of_all_before_it(void **state)
+{
+    (void)state;
+    struct roster_tool tool;
+    roster_tool(&tool, 8, 8);
+    assert_true(mu_roster_join(&tool.roster, 2, 7)); /* nobody had told that (2, 1) is dead */
+    assert_true(mu_roster_is_out(&tool.roster, 2, 1));
+    assert_true(mu_roster_is_out(&tool.roster, 2, 6));
+    assert_true(mu_roster_is_in(&tool.roster, 2, 7));
+}
+
+static void the_circle_grows_as_far_as_the_highest_slot_that_was_ever_in(void **state)
+{
+    (void)state;
+    struct roster_tool tool;
+    roster_tool(&tool, 4, 8);
+    assert_true(mu_roster_is_vacant(&tool.roster, 6));
+    assert_true(mu_roster_out(&tool.roster, 7, 3)); /* a death may come before the join */
+    assert_int_equal(tool.roster.size, 4);
+    assert_true(mu_roster_join(&tool.roster, 6, 2));
+    assert_int_equal(tool.roster.size, 7);
+    assert_int_equal(mu_roster_next_live(&tool.roster, 4, false, MU_SLOT_NONE), 6);
+    assert_int_equal(mu_roster_next_live(&tool.roster, 4, true, MU_SLOT_NONE), 3);
+    assert_true(mu_roster_out(&tool.roster, 6, 2));
+    assert_int_equal(tool.roster.size, 7);
+    assert_int_equal(mu_roster_next_live(&tool.roster, 4, false, MU_SLOT_NONE), 0);
+    assert_false(mu_roster_join(&tool.roster, 7, 3));
+}
+
+static void a_slot_with_an_entry_always_fits_and_no_other_one_does_when_full(void **state)
+{
+    (void)state;
+    struct roster_tool tool;
+    roster_tool(&tool, 8, 2);
+    mu_roster_out(&tool.roster, 6, 1);
+    assert_true(mu_roster_fits(&tool.roster, 0));
+    mu_roster_out(&tool.roster, 1, 1);
     for (mu_slot slot = 0; slot < 8; slot++)
-        assert_int_equal(mu_dead_fits(&tool.dead, slot), slot == 6 || slot == 1);
-    assert_true(mu_dead_add(&tool.dead, 6, 2));
+        assert_int_equal(mu_roster_fits(&tool.roster, slot), slot == 6 || slot == 1);
+    assert_true(mu_roster_out(&tool.roster, 6, 2));
 }
 
 static void the_dead_stay_sorted_in_whatever_order_they_come(void **state)
@@ -157,48 +213,48 @@ static void the_dead_stay_sorted_in_whatever_order_they_come(void **state)
     struct sim_random random;
     sim_random_init(&random, 4);
     for (int round = 0; round < 200; round++) {
-        struct dead_tool tool;
+        struct roster_tool tool;
         uint32_t incarnation_of[CIRCLE] = {0};
-        dead_tool(&tool, CIRCLE, CIRCLE);
+        roster_tool(&tool, CIRCLE, CIRCLE);
         for (int i = 0; i < 100; i++) {
             mu_slot slot = (mu_slot)sim_random_below(&random, CIRCLE);
             uint32_t incarnation = (uint32_t)sim_random_between(&random, 1, 4);
             bool is_new = incarnation > incarnation_of[slot];
-            assert_int_equal(mu_dead_add(&tool.dead, slot, incarnation), is_new);
+            assert_int_equal(mu_roster_out(&tool.roster, slot, incarnation), is_new);
             if (is_new)
                 incarnation_of[slot] = incarnation;
         }
         uint32_t at = 0;
         for (mu_slot slot = 0; slot < CIRCLE; slot++) {
-            assert_int_equal(mu_dead_is_out(&tool.dead, slot), incarnation_of[slot] > 0);
+            assert_int_equal(mu_roster_is_vacant(&tool.roster, slot), incarnation_of[slot] > 0);
             if (incarnation_of[slot] == 0)
                 continue;
             assert_int_equal(tool.entries[at].slot, slot);
             assert_int_equal(tool.entries[at].incarnation, incarnation_of[slot]);
             at++;
         }
-        assert_int_equal(tool.dead.count, at);
+        assert_int_equal(tool.roster.count, at);
     }
 }
 
-static mu_slot next_live_by_looking(const struct mu_dead *dead, mu_slot slot, bool back,
+static mu_slot next_live_by_looking(const struct mu_roster *dead, mu_slot slot, bool back,
                                     mu_slot except)
 {
     for (uint32_t i = 0; i < dead->size; i++) {
         mu_slot at = (slot + (back ? dead->size - i : i)) % dead->size;
-        if (at != except && !mu_dead_is_out(dead, at))
+        if (at != except && !mu_roster_is_vacant(dead, at))
             return at;
     }
     return MU_SLOT_NONE;
 }
 
-static void check_next_live(const struct mu_dead *dead)
+static void check_next_live(const struct mu_roster *dead)
 {
     for (mu_slot slot = 0; slot < dead->size; slot++)
         for (mu_slot except = 0; except <= dead->size; except++)
             for (int back = 0; back < 2; back++) {
                 mu_slot but = except == dead->size ? MU_SLOT_NONE : except;
-                assert_int_equal(mu_dead_next_live(dead, slot, back != 0, but),
+                assert_int_equal(mu_roster_next_live(dead, slot, back != 0, but),
                                  next_live_by_looking(dead, slot, back != 0, but));
             }
 }
@@ -209,29 +265,29 @@ static void the_next_live_slot_is_found_around_the_circle_both_ways(void **state
     struct sim_random random;
     sim_random_init(&random, 5);
     for (uint32_t size = 1; size <= CIRCLE; size++) {
-        struct dead_tool tool;
-        dead_tool(&tool, size, size);
-        check_next_live(&tool.dead);
-        while (tool.dead.count < size) { /* until everything is dead */
-            if (mu_dead_add(&tool.dead, (mu_slot)sim_random_below(&random, size), 1))
-                check_next_live(&tool.dead);
+        struct roster_tool tool;
+        roster_tool(&tool, size, size);
+        check_next_live(&tool.roster);
+        while (tool.roster.count < size) { /* until everything is dead */
+            if (mu_roster_out(&tool.roster, (mu_slot)sim_random_below(&random, size), 1))
+                check_next_live(&tool.roster);
         }
-        assert_int_equal(mu_dead_next_live(&tool.dead, 0, false, MU_SLOT_NONE), MU_SLOT_NONE);
+        assert_int_equal(mu_roster_next_live(&tool.roster, 0, false, MU_SLOT_NONE), MU_SLOT_NONE);
     }
 }
 
 static void a_dead_stretch_across_slot_zero_is_stepped_over(void **state)
 {
     (void)state;
-    struct dead_tool tool;
-    dead_tool(&tool, 8, 8);
-    mu_dead_add(&tool.dead, 7, 1);
-    mu_dead_add(&tool.dead, 0, 1);
-    mu_dead_add(&tool.dead, 1, 1);
-    assert_int_equal(mu_dead_next_live(&tool.dead, 7, false, MU_SLOT_NONE), 2);
-    assert_int_equal(mu_dead_next_live(&tool.dead, 1, true, MU_SLOT_NONE), 6);
-    assert_int_equal(mu_dead_next_live(&tool.dead, 7, false, 2), 3);
-    assert_int_equal(mu_dead_next_live(&tool.dead, 1, true, 6), 5);
+    struct roster_tool tool;
+    roster_tool(&tool, 8, 8);
+    mu_roster_out(&tool.roster, 7, 1);
+    mu_roster_out(&tool.roster, 0, 1);
+    mu_roster_out(&tool.roster, 1, 1);
+    assert_int_equal(mu_roster_next_live(&tool.roster, 7, false, MU_SLOT_NONE), 2);
+    assert_int_equal(mu_roster_next_live(&tool.roster, 1, true, MU_SLOT_NONE), 6);
+    assert_int_equal(mu_roster_next_live(&tool.roster, 7, false, 2), 3);
+    assert_int_equal(mu_roster_next_live(&tool.roster, 1, true, 6), 5);
 }
 
 /* ---- seen ---- */
@@ -484,7 +540,10 @@ int main(void)
         cmocka_unit_test(arrays_of_an_arena_are_aligned_and_zeroed_and_do_not_overlap),
         cmocka_unit_test(a_node_needs_as_many_bytes_as_it_says_for_every_size),
         cmocka_unit_test(a_death_covers_lower_incarnations_and_never_higher_ones),
-        cmocka_unit_test(a_slot_that_is_in_always_fits_and_no_other_one_does_when_full),
+        cmocka_unit_test(who_comes_back_is_in_as_another_one),
+        cmocka_unit_test(a_join_proves_the_death_of_all_before_it),
+        cmocka_unit_test(the_circle_grows_as_far_as_the_highest_slot_that_was_ever_in),
+        cmocka_unit_test(a_slot_with_an_entry_always_fits_and_no_other_one_does_when_full),
         cmocka_unit_test(the_dead_stay_sorted_in_whatever_order_they_come),
         cmocka_unit_test(the_next_live_slot_is_found_around_the_circle_both_ways),
         cmocka_unit_test(a_dead_stretch_across_slot_zero_is_stepped_over),

@@ -14,7 +14,7 @@ enum { SLOTS = 64 };
 struct grove {
     _Alignas(64) uint8_t memory[4096];
     struct mu_members members;
-    struct mu_dead dead;
+    struct mu_roster dead;
     struct mu_tree tree;
 };
 
@@ -23,7 +23,7 @@ static void plant(struct grove *grove, uint8_t shift)
     struct mu_arena arena;
     mu_arena_init(&arena, grove->memory, sizeof grove->memory);
     mu_members_init(&grove->members, &arena, SLOTS);
-    mu_dead_init(&grove->dead, &arena, SLOTS, SLOTS);
+    mu_roster_init(&grove->dead, &arena, SLOTS, SLOTS);
     grove->tree = (struct mu_tree){&grove->members, &grove->dead, shift};
 }
 
@@ -124,12 +124,12 @@ static mu_slot parent_by_hand(const struct grove *grove, uint32_t position)
     for (uint32_t up = position; up > 0;) {
         up = (up - 1) / fanout;
         mu_slot slot = mu_members_slot(&grove->members, up);
-        if (!mu_dead_is_out(&grove->dead, slot))
+        if (!mu_roster_is_vacant(&grove->dead, slot))
             return slot;
     }
     for (uint32_t first = 0; first < position; first++) {
         mu_slot slot = mu_members_slot(&grove->members, first);
-        if (!mu_dead_is_out(&grove->dead, slot))
+        if (!mu_roster_is_vacant(&grove->dead, slot))
             return slot;
     }
     return MU_SLOT_NONE;
@@ -141,7 +141,7 @@ static void expect_tree(const struct grove *grove)
     for (uint32_t p = 0; p < grove->members.total; p++) {
         mu_slot slot = mu_members_slot(&grove->members, p);
         assert_int_equal(mu_tree_parent(&grove->tree, slot), parent_by_hand(grove, p));
-        if (mu_dead_is_out(&grove->dead, slot))
+        if (mu_roster_is_vacant(&grove->dead, slot))
             continue;
         living++;
         uint64_t seen = 0;
@@ -149,7 +149,7 @@ static void expect_tree(const struct grove *grove)
         for (mu_slot child = mu_tree_first_child(&grove->tree, slot, &walk); child != MU_SLOT_NONE;
              child = mu_tree_next_child(&grove->tree, &walk)) {
             assert_int_equal(seen >> child & 1, 0); /* each once */
-            assert_false(mu_dead_is_out(&grove->dead, child));
+            assert_false(mu_roster_is_vacant(&grove->dead, child));
             assert_int_equal(mu_tree_parent(&grove->tree, child), slot);
             seen |= 1ull << child;
             children++;
@@ -171,8 +171,8 @@ static void every_small_tree_mends_by_the_definition(void **state)
                 mu_members_set(&grove.members, &span, 1);
                 for (uint32_t p = 0; p < total; p++)
                     if ((deaths >> p & 1) != 0)
-                        mu_dead_add(&grove.dead, 5 + p, 1);
-                mu_dead_add(&grove.dead, 2, 1); /* no member */
+                        mu_roster_out(&grove.dead, 5 + p, 1);
+                mu_roster_out(&grove.dead, 2, 1); /* no member */
                 expect_tree(&grove);
             }
 }
@@ -191,7 +191,7 @@ static void larger_trees_mend_too(void **state)
         mu_members_set(&grove.members, spans, spans_of(set, spans));
         for (mu_slot slot = 0; slot < SLOTS; slot++)
             if ((deaths >> slot & 1) != 0)
-                mu_dead_add(&grove.dead, slot, 1);
+                mu_roster_out(&grove.dead, slot, 1);
         expect_tree(&grove);
     }
 }

@@ -70,7 +70,7 @@ static void on_announce(void *owner, const struct mu_news *news)
     announced = *news;
 }
 
-static void on_dead(void *owner, const struct mu_dead_entry *death, mu_slot by)
+static void on_dead(void *owner, const struct mu_roster_entry *death, mu_slot by)
 {
     struct node *node = owner;
     node->dead_told++;
@@ -273,7 +273,7 @@ static void end(uint32_t rank, bool failed)
 static void tell_dead(mu_slot slot, mu_slot dead, bool proven)
 {
     nodes[dead].is_dead = true;
-    struct mu_dead_entry death = {.slot = dead, .incarnation = 1, .proven = proven};
+    struct mu_roster_entry death = {.slot = dead, .incarnation = 1, .proven = proven};
     mu_agreements_dead(nodes[slot].agreements, death);
 }
 

@@ -73,8 +73,8 @@ static void put_into_bag(struct few *few, const struct mu_beat *beat)
     assert_int_equal(beat->from, few->stepped);
     assert_true(beat->to < few->size && beat->to != beat->from);
     /* N11: who is known to be out is told so, and nothing else. */
-    const struct mu_dead *dead = &few->nodes[beat->from].detect->dead;
-    assert_true(beat->type == MU_BEAT_DEAD || !mu_dead_is_out(dead, beat->to));
+    const struct mu_roster *dead = &few->nodes[beat->from].detect->dead;
+    assert_true(beat->type == MU_BEAT_DEAD || !mu_roster_is_vacant(dead, beat->to));
     few->spoken++;
     if (few->nodes[beat->to].detect == NULL || few->cut[beat->from][beat->to] ||
         (few->loses != NULL && few->loses(few, beat)))

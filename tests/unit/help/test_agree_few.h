@@ -17,7 +17,7 @@ struct mail {
     mu_slot from, to;
     struct mu_agree_message message;
     struct mu_failed failed[LIST_MAX];
-    struct mu_dead_entry dead[LIST_MAX];
+    struct mu_roster_entry dead[LIST_MAX];
 };
 
 struct few {
