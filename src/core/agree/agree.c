@@ -172,6 +172,8 @@ static enum mu_fault call(struct mu_agree *agree, const struct mu_agree_event *e
     struct mu_agree_value value = {.bits = event->call.bits,
                                    .failed = event->call.failed,
                                    .failed_count = event->call.failed_count,
+                                   .entries = event->call.entries,
+                                   .entry_count = event->call.entry_count,
                                    .silent = event->call.silent};
     if (mu_agree_value_check(&value, agree->config.size) != NULL)
         return MU_FAULT_AGREE_VALUE;

@@ -73,10 +73,11 @@ enum mu_agree_broken {
 
 /* Capacities.  Memory is taken once for all of them; running over one is a named fault. */
 struct mu_agree_limits {
-    uint32_t dead;   /* dead nodes; by it also grows how many children one node can get */
-    uint16_t groups; /* open at a time, and those of which only messages have come yet */
-    uint16_t runs;   /* of neighbouring slots in one group */
-    uint16_t failed; /* listed in one decision; beyond it the decision says that there are more */
+    uint32_t dead;    /* dead nodes; by it also grows how many children one node can get */
+    uint16_t groups;  /* open at a time, and those of which only messages have come yet */
+    uint16_t runs;    /* of neighbouring slots in one group */
+    uint16_t failed;  /* listed in one decision; beyond it the decision says that there are more */
+    uint16_t entries; /* carried by one decision, likewise; 0: the driver has none */
 };
 
 struct mu_agree_config {
@@ -144,6 +145,8 @@ struct mu_agree_event {
             uint64_t bits;
             const struct mu_failed *failed; /* in order, none twice */
             uint32_t failed_count;
+            const struct mu_agree_entry *entries; /* in order, none twice */
+            uint32_t entry_count;
             bool silent; /* no process here has a say */
         } call;
         struct {

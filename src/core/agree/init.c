@@ -39,6 +39,9 @@ static void init_round(struct mu_round *round, struct mu_arena *arena,
 {
     round->value.failed = mu_arena_array(arena, config->limits.failed, sizeof *round->value.failed);
     round->value.capacity = config->limits.failed;
+    round->value.entries =
+        mu_arena_array(arena, config->limits.entries, sizeof *round->value.entries);
+    round->value.entry_capacity = config->limits.entries;
     round->peers = mu_arena_array(arena, mu_agree_peers_max(config), sizeof *round->peers);
     if (arena->base != NULL)
         mu_agree_round_clear(round);
@@ -92,6 +95,14 @@ uint32_t mu_agree_effects_max(const struct mu_agree_config *config)
 
 /* ---- fingerprint ---- */
 
+static void print_entry(const struct mu_agree_entry *entry, struct mu_fingerprint *print)
+{
+    mu_fingerprint_add(print, entry->key);
+    mu_fingerprint_add(print, (uint64_t)entry->kind << 8 | entry->length);
+    for (uint32_t i = 0; i < entry->length; i++)
+        mu_fingerprint_add(print, entry->bytes[i]);
+}
+
 static void print_round(const struct mu_round *round, struct mu_fingerprint *print)
 {
     mu_fingerprint_add(print, (uint64_t)round->peer_count << 32 |
@@ -106,6 +117,10 @@ static void print_round(const struct mu_round *round, struct mu_fingerprint *pri
                                       (uint64_t)round->value.failed[i].node << 2 |
                                       (uint64_t)round->value.failed[i].proven << 1 |
                                       round->value.failed[i].acked);
+    for (uint32_t i = 0; i < round->value.entry_count; i++)
+        print_entry(&round->value.entries[i], print);
+    if (round->value.entries_more)
+        mu_fingerprint_add(print, UINT64_MAX);
     for (uint32_t i = 0; i < round->peer_count; i++)
         mu_fingerprint_add(print, (uint64_t)round->peers[i].slot << 2 |
                                       (uint64_t)round->peers[i].got << 1 | round->peers[i].asks);

@@ -8,7 +8,10 @@
  * The list is bounded.  When the failed are more, the lowest stay, and 'more' says that there are
  * others: the same ones whatever the order of joining.  Such a decision is an error at all; once
  * its failures are acknowledged they take no room any more, and the next agreement tells of the
- * next ones.  So nothing is silently lost, however many fail. */
+ * next ones.  So nothing is silently lost, however many fail.
+ *
+ * Entries are bounded in the same way, with a flag of their own: whoever contributed one that is
+ * not in the decision contributes it again. */
 #ifndef MU_CORE_AGREE_VALUE_H
 #define MU_CORE_AGREE_VALUE_H
 
@@ -38,7 +41,10 @@ struct mu_agree_value {
     uint64_t bits;
     const struct mu_failed *failed; /* by node, then process, none twice */
     uint32_t failed_count;
-    bool more;   /* not all of the failed are listed */
+    const struct mu_agree_entry *entries; /* by kind, then key, none twice */
+    uint32_t entry_count;
+    bool entries_more; /* not all of the entries are there */
+    bool more;         /* not all of the failed are listed */
     bool silent; /* no contributor has a say in what is acknowledged: all is, as far as they go */
 };
 
@@ -48,6 +54,10 @@ struct mu_gather {
     struct mu_failed *failed;
     uint16_t count;
     uint16_t capacity;
+    struct mu_agree_entry *entries;
+    uint16_t entry_count;
+    uint16_t entry_capacity;
+    bool entries_more;
     bool more;
     bool any; /* somebody with a say has contributed */
 };
@@ -66,7 +76,14 @@ struct mu_agree_value mu_gather_value(const struct mu_gather *gather);
 /* Is one of the failed not acknowledged by all? */
 bool mu_agree_value_error(const struct mu_agree_value *value);
 
-/* NULL, or the rule that the list of the failed breaks. */
+/* The entry of that kind and key; NULL: there is none. */
+const struct mu_agree_entry *mu_agree_value_entry(const struct mu_agree_value *value, uint8_t kind,
+                                                  uint64_t key);
+
+/* Negative, zero or positive, by kind, then key: the order of entries in a value. */
+int mu_agree_entry_compare(const struct mu_agree_entry *a, const struct mu_agree_entry *b);
+
+/* NULL, or the rule that the list of the failed, or of the entries, breaks. */
 const char *mu_agree_value_check(const struct mu_agree_value *value, uint32_t size);
 
 #endif

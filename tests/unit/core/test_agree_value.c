@@ -14,13 +14,15 @@ enum { ROOM = 40, BYTES = 1024 };
 struct value {
     struct mu_gather gather;
     struct mu_failed failed[ROOM];
+    struct mu_agree_entry entries[ROOM];
 };
 
 static void clear(struct value *value, uint16_t capacity)
 {
     memset(value, 0, sizeof *value);
     value->gather.failed = value->failed;
-    value->gather.capacity = capacity;
+    value->gather.entries = value->entries;
+    value->gather.capacity = value->gather.entry_capacity = capacity;
     mu_gather_clear(&value->gather);
 }
 
@@ -37,12 +39,41 @@ static void expect_same(const struct value *a, const struct value *b)
     assert_int_equal(a->gather.any, b->gather.any);
     assert_int_equal(a->gather.count, b->gather.count);
     assert_memory_equal(a->failed, b->failed, a->gather.count * sizeof a->failed[0]);
+    assert_int_equal(a->gather.entries_more, b->gather.entries_more);
+    assert_int_equal(a->gather.entry_count, b->gather.entry_count);
+    assert_memory_equal(a->entries, b->entries, a->gather.entry_count * sizeof a->entries[0]);
+}
+
+/* The same memory, at its own place. */
+static void copy(struct value *to, const struct value *from)
+{
+    *to = *from;
+    to->gather.failed = to->failed;
+    to->gather.entries = to->entries;
+}
+
+/* Few keys, so that they meet, and sometimes with other bytes. */
+static uint32_t draw_entries(struct sim_random *random, struct mu_agree_entry *entries)
+{
+    uint32_t count = 0;
+    memset(entries, 0, ROOM * sizeof *entries);
+    for (uint8_t kind = 1; kind <= 3; kind++)
+        for (uint64_t key = 0; key < 5; key++)
+            if (sim_random_chance(random, 30)) {
+                struct mu_agree_entry *entry = &entries[count++];
+                entry->kind = kind;
+                entry->key = key << 40;
+                entry->length = (uint8_t)sim_random_between(random, 1, 2);
+                entry->bytes[0] = (uint8_t)sim_random_below(random, 2);
+            }
+    return count;
 }
 
 /* One contribution: few nodes and processes, so that lists meet. */
 static void draw(struct sim_random *random, struct value *value, uint16_t capacity)
 {
     struct mu_failed failed[ROOM];
+    struct mu_agree_entry entries[ROOM];
     struct mu_agree_value drawn = {.bits = sim_random_next(random), .failed = failed};
     for (uint32_t node = 0; node < 6; node++)
         for (uint32_t process = 0; process < 3; process++)
@@ -52,6 +83,8 @@ static void draw(struct sim_random *random, struct value *value, uint16_t capaci
                                        .acked = sim_random_chance(random, 60),
                                        .proven = process == 2 && sim_random_chance(random, 40),
                                        .process = process == 2 ? MU_FAILED_NODE : process};
+    drawn.entries = entries;
+    drawn.entry_count = draw_entries(random, entries);
     drawn.silent = sim_random_chance(random, 20);
     for (uint32_t i = 0; drawn.silent && i < drawn.failed_count; i++)
         failed[i].acked = 1;
@@ -71,12 +104,12 @@ static void joining_knows_no_order(void **state)
         draw(&random, &a, capacity);
         draw(&random, &b, capacity);
         draw(&random, &c, capacity);
-        left = a, left.gather.failed = left.failed;
+        copy(&left, &a);
         join(&left, &b);
         join(&left, &c);
-        part = c, part.gather.failed = part.failed;
+        copy(&part, &c);
         join(&part, &b);
-        right = part, right.gather.failed = right.failed;
+        copy(&right, &part);
         join(&right, &a);
         expect_same(&left, &right);
         join(&right, &b); /* again */
@@ -108,6 +141,51 @@ static void acknowledged_is_what_all_have_acknowledged(void **state)
     assert_int_equal(sum.failed[0].node, 0);
     assert_false(sum.failed[0].acked);
     assert_int_equal(sum.gather.count, 3);
+}
+
+static void entries_are_joined_by_union_and_what_has_no_room_is_said(void **state)
+{
+    (void)state;
+    struct value sum;
+    struct mu_agree_entry entries[] = {{.key = 9, .kind = 1, .length = 1, .bytes = {5}},
+                                       {.key = 2, .kind = 2, .length = 1, .bytes = {6}}};
+    struct mu_agree_value value = {.bits = 1, .entries = entries, .entry_count = 2};
+    assert_null(mu_agree_value_check(&value, 1));
+    clear(&sum, 2);
+    mu_gather_join(&sum.gather, &value);
+    entries[0].bytes[0] = 4; /* less than what is there */
+    mu_gather_join(&sum.gather, &value);
+    struct mu_agree_value seen = mu_gather_value(&sum.gather);
+    assert_int_equal(seen.entry_count, 2);
+    assert_false(seen.entries_more || seen.more);
+    assert_int_equal(mu_agree_value_entry(&seen, 1, 9)->bytes[0], 5);
+    assert_null(mu_agree_value_entry(&seen, 2, 9));
+    struct mu_agree_entry lower = {.key = 1, .kind = 1};
+    struct mu_agree_value third = {.bits = 1, .entries = &lower, .entry_count = 1};
+    mu_gather_join(&sum.gather, &third);
+    seen = mu_gather_value(&sum.gather);
+    assert_true(seen.entries_more && !seen.more && !mu_agree_value_error(&seen));
+    assert_non_null(mu_agree_value_entry(&seen, 1, 1));
+    assert_null(mu_agree_value_entry(&seen, 2, 2)); /* the highest had to go */
+    clear(&sum, 0);
+    mu_gather_join(&sum.gather, &third);
+    assert_true(sum.gather.entries_more && sum.gather.entry_count == 0);
+}
+
+static void entries_out_of_order_are_refused(void **state)
+{
+    (void)state;
+    struct mu_agree_entry entries[] = {{.key = 2, .kind = 1}, {.key = 1, .kind = 1}};
+    struct mu_agree_value value = {.bits = 1, .entries = entries, .entry_count = 2};
+    assert_non_null(mu_agree_value_check(&value, 1));
+    entries[1].key = 2;
+    assert_non_null(mu_agree_value_check(&value, 1));
+    entries[1].key = 3;
+    assert_null(mu_agree_value_check(&value, 1));
+    entries[1].bytes[0] = 1; /* and its length is 0 */
+    assert_non_null(mu_agree_value_check(&value, 1));
+    entries[1].length = MU_AGREE_ENTRY_BYTES + 1;
+    assert_non_null(mu_agree_value_check(&value, 1));
 }
 
 /* ---- bytes ---- */
@@ -246,6 +324,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joining_knows_no_order),
         cmocka_unit_test(acknowledged_is_what_all_have_acknowledged),
+        cmocka_unit_test(entries_are_joined_by_union_and_what_has_no_room_is_said),
+        cmocka_unit_test(entries_out_of_order_are_refused),
         cmocka_unit_test(the_bytes_are_those_of_the_page),
         cmocka_unit_test(what_goes_out_comes_in_again),
         cmocka_unit_test(lists_longer_than_the_room_are_refused),
