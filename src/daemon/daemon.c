@@ -263,56 +263,15 @@ static void on_member(void *owner, struct mu_conn *conn)
 
 /* ---- jobs and clients ---- */
 
-static void gone_before(void *arg, const struct mu_local_event *event)
-{
-    mu_exchanges_ended(arg, event->job, event->rank, event->evidence.verdict != MU_VERDICT_LEFT);
-}
-
-static const char *job_begin(void *owner, uint32_t job, const struct mu_launch_job *spec)
-{
-    struct mu_daemon *daemon = owner;
-    mu_daemon_ring_ready(daemon);
-    const char *why_not = mu_notify_job(daemon->notify, job, spec);
-    if (why_not != NULL)
-        return why_not;
-    why_not = mu_agreements_job(daemon->agreements, job, spec);
-    if (why_not == NULL) {
-        why_not = mu_exchanges_job(daemon->exchanges, job, spec);
-        if (why_not != NULL)
-            mu_agreements_job_over(daemon->agreements, job);
-    }
-    if (why_not != NULL)
-        mu_notify_job_over(daemon->notify, job);
-    else
-        mu_notify_gone(daemon->notify, job, gone_before, daemon->exchanges);
-    return why_not;
-}
-
 static void job_declared(void *owner)
 {
     mu_daemon_fenced_by(owner, MU_SLOT_NONE);
-}
-
-static void process_started(void *owner, uint32_t job, uint32_t rank, uint32_t pid)
-{
-    struct mu_daemon *daemon = owner;
-    mu_notify_started(daemon->notify, job, rank, pid);
 }
 
 static void on_dying(void *owner, uint32_t job, uint32_t rank)
 {
     struct mu_daemon *daemon = owner;
     mu_jobs_dying(daemon->jobs, job, rank);
-}
-
-static void on_told(void *owner, const struct mu_local_event *event)
-{
-    struct mu_daemon *daemon = owner;
-    mu_pmix_loader_told(daemon->pmix, event);
-    mu_jobs_told(daemon->jobs, event);
-    if (event->subject == MU_SUBJECT_PROCESS)
-        mu_exchanges_ended(daemon->exchanges, event->job, event->rank,
-                           event->evidence.verdict != MU_VERDICT_LEFT);
 }
 
 /* ---- beginning ---- */
@@ -355,21 +314,23 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
                               char *text)
 {
     const struct mu_orders *orders = config->orders;
-    struct mu_hello self = {
-        .machine = orders->machine, .size = orders->size, .from = orders->slot, .incarnation = 1};
+    struct mu_hello self = {.machine = orders->machine, .size = orders->size, .from = orders->slot};
+    if (!mu_roll_open(&daemon->roll, orders->slot, orders->size))
+        return say(text, "cannot make the roll of this cluster", ENOMEM);
+    mu_daemon_found(daemon);
+    self.incarnation = mu_roll_member(&daemon->roll, self.from).incarnation;
     int failed = mu_net_init(&daemon->net, &daemon->loop, &self, orders->key);
     if (failed != 0)
         return say(text, "cannot set up connections", failed);
 
     struct mu_notify_config notify = {.loop = &daemon->loop,
                                       .machine = orders->machine,
-                                      .self = orders->slot,
-                                      .size = orders->size,
+                                      .roll = &daemon->roll,
                                       .journal = config->journal,
                                       .clients = CLIENTS_MAX,
-                                      .hooks = {daemon, on_told, on_dying, mu_daemon_node,
-                                                mu_daemon_counter, mu_daemon_kill, mu_daemon_set,
-                                                mu_daemon_chaos, mu_daemon_chaos_let_go, on_voter,
+                                      .hooks = {daemon, on_dying, mu_daemon_node, mu_daemon_counter,
+                                                mu_daemon_kill, mu_daemon_set, mu_daemon_chaos,
+                                                mu_daemon_chaos_let_go, on_voter,
                                                 mu_daemon_gone_next}};
     failed = mu_notify_open(&notify, &daemon->notify);
     if (failed != 0)
@@ -391,8 +352,8 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
         .clock = daemon->clock,
         .processes = PROCESSES_MAX,
         .socket = mu_notify_name(daemon->notify),
-        .hooks = {daemon, job_begin, mu_daemon_pmix_hold, mu_daemon_pmix_env,
-                  mu_daemon_pmix_usual_env, mu_daemon_pmix_env_free, process_started,
+        .hooks = {daemon, mu_daemon_job_begin, mu_daemon_pmix_hold, mu_daemon_pmix_env,
+                  mu_daemon_pmix_usual_env, mu_daemon_pmix_env_free, mu_daemon_started,
                   mu_daemon_ended, mu_daemon_job_over, mu_daemon_gather, mu_daemon_pmix_spawned,
                   mu_daemon_reached, mu_daemon_alive_ns, job_declared, mu_daemon_owes,
                   mu_daemon_dead}};
@@ -609,6 +570,7 @@ int mu_daemon_run(struct mu_daemon *daemon)
     int failed = uv_loop_close(&daemon->loop);
     assert(failed == 0); /* every handle was closed */
     mu_net_free(&daemon->net);
+    mu_roll_close(&daemon->roll);
     int code = daemon->exit_code;
     free(daemon);
     return code;

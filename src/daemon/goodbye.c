@@ -12,7 +12,7 @@ static bool in_pmi1(struct mu_daemon *daemon, uint32_t job, uint32_t rank)
 enum mu_goodbye mu_daemon_owes(void *owner, uint32_t job, uint32_t rank)
 {
     struct mu_daemon *daemon = owner;
-    if (!mu_notify_others(daemon->notify, job, rank))
+    if (!mu_roll_others(&daemon->roll, job, rank))
         return MU_GOODBYE_SAID; /* nobody is left who could wait */
     if (mu_pmix_loader_inside(daemon->pmix, job, rank))
         return MU_GOODBYE_PMIX;

@@ -9,9 +9,10 @@
 #include "daemon/exchange/exchange.h"
 #include "daemon/heart/heartbeat.h"
 #include "daemon/jobs/jobs.h"
-#include "daemon/programs/notify.h"
 #include "daemon/peers/peers.h"
 #include "daemon/pmix/loader.h"
+#include "daemon/programs/notify.h"
+#include "daemon/roll/roll.h"
 #include "wire/peer/news.h"
 #include "witness/witness.h"
 
@@ -45,6 +46,7 @@ struct mu_daemon {
     uv_loop_t loop;
     struct mu_net net;
     struct mu_door door;
+    struct mu_roll roll;
     struct mu_peers *peers; /* NULL before the start */
     struct mu_drive *drive;
     struct mu_notify *notify;
@@ -63,7 +65,6 @@ struct mu_daemon {
     uint64_t clock; /* which clock ours is: see wire/base/evidence.h */
     uint64_t started_ns;
     uint64_t redundant_ms; /* so long redundant edges wait, and links that mend the graph */
-    uint32_t dead;         /* nodes known to be */
     bool ready_said;
     bool ending;
     bool fenced;
@@ -114,9 +115,14 @@ struct mu_daemon {
 /* ---- news.c: between processes, core and clients ---- */
 
 /* Hooks of jobs.h. */
+const char *mu_daemon_job_begin(void *owner, uint32_t job, const struct mu_launch_job *spec);
+void mu_daemon_started(void *owner, uint32_t job, uint32_t rank, uint32_t pid);
 void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_evidence *evidence,
                      bool stopping);
 void mu_daemon_job_over(void *owner, uint32_t job);
+
+/* The members that the cluster begins with. */
+void mu_daemon_found(struct mu_daemon *daemon);
 
 /* A node is dead, says another one: the core is to know that, and no more than that. */
 void mu_daemon_node_told(struct mu_daemon *daemon, const struct mu_roster_entry *death, mu_slot by);

@@ -10,6 +10,47 @@ enum { WAITING_MS = 10 }; /* between two looks whether the core has room again *
 
 _Static_assert((int)MU_EVIDENCE_BYTES_MAX <= (int)MU_NEWS_BYTES_MAX, "struct mu_daemon_news");
 
+/* ---- a change of the roll, for everybody in this order ---- */
+
+static void to_exchange(void *arg, const struct mu_local_event *event)
+{
+    if (event->subject == MU_SUBJECT_PROCESS)
+        mu_exchanges_ended(arg, event->job, event->rank,
+                           event->evidence.verdict != MU_VERDICT_LEFT);
+}
+
+static void to_pmix(void *arg, const struct mu_local_event *event)
+{
+    mu_pmix_loader_told(arg, event);
+}
+
+static void to_jobs(void *arg, const struct mu_local_event *event)
+{
+    mu_jobs_told(arg, event);
+}
+
+static void hand_on(struct mu_daemon *daemon, const struct mu_roll_change *change)
+{
+    mu_notify_changed(daemon->notify, change);
+    if (change->what == MU_ROLL_OVER) {
+        mu_exchanges_job_over(daemon->exchanges, change->job->number);
+        mu_agreements_job_over(daemon->agreements, change->job->number);
+        mu_pmix_loader_over(daemon->pmix, change->job->number);
+    }
+    if (change->what == MU_ROLL_ENDED) {
+        mu_exchanges_ended(daemon->exchanges, change->job->number, change->rank, change->failed);
+        mu_agreements_ended(daemon->agreements, change->job->number, change->rank, change->failed);
+    }
+    mu_roll_events(change, to_exchange, daemon->exchanges);
+    if (change->what == MU_ROLL_DEAD)
+        mu_exchanges_dead(daemon->exchanges, change->member.slot);
+    if (change->what == MU_ROLL_DEAD || change->what == MU_ROLL_PROVEN)
+        mu_agreements_dead(daemon->agreements, change->member);
+    if (daemon->pmix != NULL)
+        mu_roll_events(change, to_pmix, daemon->pmix);
+    mu_roll_events(change, to_jobs, daemon->jobs);
+}
+
 /* ---- news that the core has no room for: late, but not lost ---- */
 
 /* Returns whether the core has taken it. */
@@ -105,6 +146,21 @@ static void report_node(struct mu_daemon *daemon, uint32_t incarnation, mu_slot 
     report(daemon, id, root, evidence);
 }
 
+/* They have no news: nobody is there yet who could be told. */
+void mu_daemon_found(struct mu_daemon *daemon)
+{
+    struct mu_roll *roll = &daemon->roll;
+    struct mu_roll_seat *seats = calloc(roll->size, sizeof *seats);
+    struct mu_roll_view view = {.number = 1, .in_count = roll->size, .ins = seats};
+    if (seats == NULL)
+        abort(); /* before the start */
+    for (mu_slot slot = 0; slot < roll->size; slot++)
+        seats[slot] = (struct mu_roll_seat){.slot = slot, .incarnation = MU_INCARNATION_FOUNDING};
+    const struct mu_roll_change change = mu_roll_view(roll, &view);
+    assert(change.what == MU_ROLL_VIEW && change.in_count == roll->size);
+    free(seats);
+}
+
 void mu_daemon_node_told(struct mu_daemon *daemon, const struct mu_roster_entry *death, mu_slot by)
 {
     struct mu_evidence evidence = {
@@ -157,15 +213,38 @@ void mu_daemon_post_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarn
     give_or_keep(daemon, &news);
 }
 
+const char *mu_daemon_job_begin(void *owner, uint32_t job, const struct mu_launch_job *spec)
+{
+    struct mu_daemon *daemon = owner;
+    mu_daemon_ring_ready(daemon);
+    const struct mu_roll_change change = mu_roll_begin(&daemon->roll, job, spec);
+    if (change.what != MU_ROLL_BEGAN)
+        return change.why_not;
+    const char *why_not = mu_notify_changed(daemon->notify, &change);
+    if (why_not == NULL)
+        why_not = mu_exchanges_job(daemon->exchanges, job, spec);
+    if (why_not == NULL)
+        why_not = mu_agreements_job(daemon->agreements, job, spec);
+    mu_roll_gone_before(&daemon->roll, job, to_exchange, daemon->exchanges);
+    if (why_not != NULL)
+        mu_daemon_job_over(daemon, job);
+    return why_not;
+}
+
+void mu_daemon_started(void *owner, uint32_t job, uint32_t rank, uint32_t pid)
+{
+    struct mu_daemon *daemon = owner;
+    const struct mu_roll_change change = mu_roll_started(&daemon->roll, job, rank, pid);
+    hand_on(daemon, &change);
+}
+
 void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_evidence *evidence,
                      bool stopping)
 {
     struct mu_daemon *daemon = owner;
-    mu_notify_ended(daemon->notify, job, rank);
-    mu_agreements_ended(daemon->agreements, job, rank,
-                        !stopping && evidence->verdict != MU_VERDICT_LEFT);
-    mu_exchanges_ended(daemon->exchanges, job, rank,
-                       !stopping && evidence->verdict != MU_VERDICT_LEFT);
+    bool failed = !stopping && evidence->verdict != MU_VERDICT_LEFT;
+    const struct mu_roll_change change = mu_roll_ended(&daemon->roll, job, rank, failed);
+    hand_on(daemon, &change);
     mu_daemon_pmix_ended(daemon, job, rank);
     if (stopping)
         return; /* the launcher ends the job: it is news to nobody */
@@ -223,8 +302,15 @@ static void deliver_ended(struct mu_daemon *daemon, const struct mu_notice *noti
         for (uint32_t k = 0; k < news->ended.row[i].count; k++) {
             uint32_t pid = news->ended.row[i].pid;
             evidence.pid = pid == 0 ? 0 : pid + k;
-            mu_notify_process(daemon->notify, news->job, news->ended.row[i].first + k, now_ns,
-                              age_ns, notice->hops, &evidence);
+            const struct mu_local_event event = {.subject = MU_SUBJECT_PROCESS,
+                                                 .hops = notice->hops,
+                                                 .job = news->job,
+                                                 .rank = news->ended.row[i].first + k,
+                                                 .learned_ns = now_ns,
+                                                 .age_ns = age_ns,
+                                                 .evidence = evidence};
+            const struct mu_roll_change change = mu_roll_told(&daemon->roll, &event, 0);
+            hand_on(daemon, &change);
         }
 }
 
@@ -266,20 +352,20 @@ static void deliver_node(struct mu_daemon *daemon, const struct mu_notice *notic
     struct mu_roster_entry death = {.slot = (mu_slot)notice->id.index,
                                     .incarnation = mu_notice_incarnation(&notice->id),
                                     .proven = mu_notice_is_proof(&notice->id)};
-    bool is_known = mu_notify_has_node(daemon->notify, death.slot);
     read_evidence(daemon, notice, &evidence);
-    mu_tell(is_known ? "the death of node %u is proven, seen by node %u"
-                     : "node %u is dead, seen by node %u",
-            (unsigned)death.slot, (unsigned)evidence.seen_by);
-    if (!is_known)
-        daemon->dead++;
+    const struct mu_local_event event = {
+        .subject = MU_SUBJECT_NODE,
+        .hops = notice->hops,
+        .node = death.slot,
+        .learned_ns = now_ns,
+        .age_ns = age_of(daemon, notice, 0, evidence.clock, evidence.seen_ns, now_ns),
+        .evidence = evidence};
     mu_daemon_ring_out(daemon, death.slot, death.incarnation, death.proven);
-    mu_notify_node(daemon->notify, death.slot, now_ns,
-                   age_of(daemon, notice, 0, evidence.clock, evidence.seen_ns, now_ns),
-                   notice->hops, &evidence);
-    mu_agreements_dead(daemon->agreements, death);
-    if (!is_known)
-        mu_exchanges_dead(daemon->exchanges, death.slot);
+    const struct mu_roll_change change = mu_roll_told(&daemon->roll, &event, death.incarnation);
+    mu_tell(change.what == MU_ROLL_DEAD ? "node %u is dead, seen by node %u"
+                                        : "the death of node %u is proven, seen by node %u",
+            (unsigned)death.slot, (unsigned)evidence.seen_by);
+    hand_on(daemon, &change);
 }
 
 void mu_daemon_deliver(void *owner, const struct mu_notice *notice)
@@ -306,10 +392,8 @@ void mu_daemon_deliver(void *owner, const struct mu_notice *notice)
 void mu_daemon_job_over(void *owner, uint32_t job)
 {
     struct mu_daemon *daemon = owner;
-    mu_notify_job_over(daemon->notify, job);
-    mu_agreements_job_over(daemon->agreements, job);
-    mu_exchanges_job_over(daemon->exchanges, job);
-    mu_pmix_loader_over(daemon->pmix, job);
+    const struct mu_roll_change change = mu_roll_over(&daemon->roll, job, mu_now_ns());
+    hand_on(daemon, &change);
     mu_daemon_forget_ended(daemon, job);
     forget_waiting_of(daemon, job);
 }

@@ -25,15 +25,11 @@ const char *mu_daemon_gather(void *owner, uint32_t job, uint32_t size, const uin
                              mu_jobs_pmi(daemon->jobs, job));
 }
 
-static void add_dead(void *arg, const struct mu_local_event *event)
-{
-    uint64_t *failed = arg;
-    if (event->evidence.verdict != MU_VERDICT_LEFT)
-        failed[event->rank / 64] |= UINT64_C(1) << event->rank % 64;
-}
-
 void mu_daemon_dead(void *owner, uint32_t job, uint64_t *failed)
 {
     struct mu_daemon *daemon = owner;
-    mu_notify_gone(daemon->notify, job, add_dead, failed);
+    const struct mu_roll_job *known = mu_roll_find(&daemon->roll, job);
+    for (uint32_t rank = 0; known != NULL && rank < known->spec.size; rank++)
+        if (mu_roll_state(known, rank) == MU_RANK_FAILED)
+            failed[rank / 64] |= UINT64_C(1) << rank % 64;
 }

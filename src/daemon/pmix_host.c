@@ -113,8 +113,8 @@ static void gone_before(void *arg, const struct mu_local_event *event)
 static void on_begun(void *owner, uint32_t job)
 {
     struct mu_daemon *daemon = owner;
-    mu_notify_dead(daemon->notify, gone_before, daemon->pmix);
-    mu_notify_gone(daemon->notify, job, gone_before, daemon->pmix);
+    mu_roll_dead_before(&daemon->roll, gone_before, daemon->pmix);
+    mu_roll_gone_before(&daemon->roll, job, gone_before, daemon->pmix);
 }
 
 /* ---- a process that ends its job ---- */

@@ -18,7 +18,7 @@ void mu_daemon_node(void *owner, struct mu_local_node *node)
     node->links_wanted = mu_peers_wanted(daemon->peers); /* by this side; others may want more */
     if (node->links_wanted < node->links_up)
         node->links_wanted = node->links_up;
-    node->dead = daemon->dead;
+    node->dead = daemon->roll.dead_count;
     node->jobs = mu_jobs_count(daemon->jobs);
     node->processes = mu_jobs_processes(daemon->jobs);
     node->up_ns = mu_now_ns() - daemon->started_ns;

@@ -66,7 +66,7 @@ static void leave_list(struct mu_client *client)
 static void uncount(struct mu_client *client)
 {
     if (client->counted)
-        mu_notify_find_here(client->job, client->rank)->handles--;
+        client->job->handles[client->place]--;
     client->counted = false;
 }
 
@@ -155,12 +155,14 @@ static size_t encode_welcome(struct mu_client *client)
     const struct mu_notify_config *config = &client->notify->config;
     struct mu_local_message message = {
         .type = MU_LOCAL_WELCOME,
-        .welcome = {.machine = config->machine, .nodes = config->size, .slot = config->self},
+        .welcome = {.machine = config->machine,
+                    .nodes = config->roll->size,
+                    .slot = config->roll->self},
     };
     if (client->job != NULL) {
-        message.welcome.job = client->job->number;
+        message.welcome.job = client->job->roll->number;
         message.welcome.rank = client->rank;
-        message.welcome.size = client->job->spec.size;
+        message.welcome.size = client->job->roll->spec.size;
     }
     return encode(client, &message);
 }
@@ -170,7 +172,7 @@ static size_t encode_welcome(struct mu_client *client)
 static bool concerns(const struct mu_client *client, const struct mu_journal_key *key)
 {
     return client->role == MU_LOCAL_OPERATOR || key->subject == MU_SUBJECT_NODE ||
-           mu_journal_is_of(key, client->job->number);
+           mu_journal_is_of(key, client->job->roll->number);
 }
 
 /* How many events concern this client that the journal has dropped before it read them. */
@@ -182,9 +184,9 @@ static uint64_t missed(const struct mu_client *client)
         return 0;
     if (client->role == MU_LOCAL_OPERATOR)
         return to - from;
-    const struct mu_roll *roll = &client->job->roll;
-    return (uint64_t)(mu_roll_before(&notify->dead, to) - mu_roll_before(&notify->dead, from)) +
-           (mu_roll_before(roll, to) - mu_roll_before(roll, from));
+    const struct mu_gone_list *dead = &notify->config.roll->dead, *gone = &client->job->roll->gone;
+    return (uint64_t)(mu_gone_before(dead, to) - mu_gone_before(dead, from)) +
+           (mu_gone_before(gone, to) - mu_gone_before(gone, from));
 }
 
 /* Moves its place on to the next event that concerns it.  False: there is none. */
@@ -213,29 +215,21 @@ static size_t mark_state(struct mu_client *client, uint64_t serial)
 
 static size_t encode_gone(struct mu_client *client, bool is_node)
 {
-    struct mu_local_message message = {.type = MU_LOCAL_EVENT, .event.is_state = true};
-    struct mu_local_event *event = &message.event;
-    if (is_node) {
-        const struct mu_roll *roll = &client->notify->dead;
-        event->subject = MU_SUBJECT_NODE;
-        event->node = roll->gone[client->nodes_told].index;
-        mu_roll_event(roll, client->nodes_told, event->node, event);
-    } else {
-        const struct mu_roll *roll = &client->job->roll;
-        event->subject = MU_SUBJECT_PROCESS;
-        event->job = client->job->number;
-        event->rank = roll->gone[client->processes_told].index;
-        event->node = mu_notify_node_of(client->job, event->rank);
-        mu_roll_event(roll, client->processes_told, event->node, event);
-    }
+    struct mu_local_message message = {.type = MU_LOCAL_EVENT};
+    if (is_node)
+        mu_roll_dead_event(client->notify->config.roll, client->nodes_told, &message.event);
+    else
+        mu_roll_gone_event(client->job->roll, client->processes_told, &message.event);
+    message.event.is_state = true;
     return encode(client, &message);
 }
 
 /* Serials of the next ones that it has not been told; UINT64_MAX for none. */
 static void next_gone(const struct mu_client *client, uint64_t *node, uint64_t *process)
 {
-    *node = mu_roll_serial(&client->notify->dead, client->nodes_told);
-    *process = mu_roll_serial(&client->job->roll, client->processes_told);
+    const struct mu_gone_list *dead = &client->notify->config.roll->dead;
+    *node = mu_gone_serial(dead, client->nodes_told);
+    *process = mu_gone_serial(&client->job->roll->gone, client->processes_told);
 }
 
 static size_t encode_member_state(struct mu_client *client)
@@ -333,13 +327,13 @@ static size_t encode_node(struct mu_client *client)
     const struct mu_notify *notify = client->notify;
     struct mu_local_message message = {.type = MU_LOCAL_NODE};
     notify->config.hooks.node(notify->config.hooks.owner, &message.node);
-    message.node.jobs = notify->job_count;
+    message.node.jobs = notify->config.roll->job_count;
     return encode(client, &message);
 }
 
-static const struct mu_notify_job *next_job(const struct mu_client *client)
+static const struct mu_roll_job *next_job(const struct mu_client *client)
 {
-    const struct mu_notify_job *job = client->notify->jobs;
+    const struct mu_roll_job *job = client->notify->config.roll->jobs;
     while (job != NULL && job->order <= client->job_told)
         job = job->next;
     return job;
@@ -347,7 +341,7 @@ static const struct mu_notify_job *next_job(const struct mu_client *client)
 
 static size_t encode_job(struct mu_client *client)
 {
-    const struct mu_notify_job *job = next_job(client);
+    const struct mu_roll_job *job = next_job(client);
     if (job == NULL) {
         client->step = MU_STEP_COUNTERS;
         return 0;
@@ -365,9 +359,9 @@ static size_t encode_job(struct mu_client *client)
 }
 
 /* The job that was told last, if it is still there. */
-static const struct mu_notify_job *last_job(const struct mu_client *client)
+static const struct mu_roll_job *last_job(const struct mu_client *client)
 {
-    const struct mu_notify_job *job = client->notify->jobs;
+    const struct mu_roll_job *job = client->notify->config.roll->jobs;
     while (job != NULL && job->order != client->job_told)
         job = job->next;
     return job;
@@ -375,7 +369,7 @@ static const struct mu_notify_job *last_job(const struct mu_client *client)
 
 static size_t encode_process(struct mu_client *client)
 {
-    const struct mu_notify_job *job = last_job(client);
+    const struct mu_roll_job *job = last_job(client);
     while (job != NULL && client->here_told < job->here_count &&
            job->here[client->here_told].pid == 0)
         client->here_told++;
@@ -383,7 +377,7 @@ static size_t encode_process(struct mu_client *client)
         client->step = MU_STEP_JOBS;
         return 0;
     }
-    const struct mu_notify_here *here = &job->here[client->here_told];
+    const struct mu_roll_here *here = &job->here[client->here_told];
     return encode(client, &(struct mu_local_message){.type = MU_LOCAL_PROCESS,
                                                      .process = {here->rank, here->pid}});
 }
@@ -395,9 +389,11 @@ static bool counter(const struct mu_notify *notify, uint32_t i, const char **nam
         const char *name;
         uint64_t value;
     } own[] = {
-        {"clients", notify->accepted},       {"clients_refused", notify->refused},
-        {"events", notify->journal.head},    {"events_lost", notify->lost},
-        {"events_ignored", notify->ignored},
+        {"clients", notify->accepted},
+        {"clients_refused", notify->refused},
+        {"events", notify->journal.head},
+        {"events_lost", notify->lost},
+        {"events_ignored", notify->config.roll->ignored},
     };
     enum { OWN = sizeof own / sizeof own[0] };
     if (i >= OWN)
@@ -575,11 +571,12 @@ void mu_client_pump(struct mu_client *client)
 /* ---- what it says ---- */
 
 /* Whose process it is, by the kernel's word; false when the kernel has none: the process is in
- * another group by now, or mu_notify_started() is still to come. */
+ * another group by now, or mu_roll_started() is still to come. */
 static bool recognize(const struct mu_client *client, uint32_t *job_number, uint32_t *rank)
 {
     pid_t group = client->pid > 0 ? getpgid(client->pid) : -1;
-    for (const struct mu_notify_job *job = client->notify->jobs; job != NULL; job = job->next)
+    const struct mu_roll_job *job = client->notify->config.roll->jobs;
+    for (; job != NULL; job = job->next)
         for (uint32_t i = 0; i < job->here_count; i++) {
             pid_t pid = (pid_t)job->here[i].pid;
             if (pid == 0 || (pid != client->pid && pid != group))
@@ -592,12 +589,12 @@ static bool recognize(const struct mu_client *client, uint32_t *job_number, uint
 }
 
 /* Of the process that the rank is, and not of children of it.  It may have been faster than
- * mu_notify_started(). */
+ * mu_roll_started(). */
 static void count_handle(struct mu_client *client)
 {
-    struct mu_notify_here *here = mu_notify_find_here(client->job, client->rank);
-    client->counted = here->pid == 0 || here->pid == (uint32_t)client->pid;
-    here->handles += client->counted;
+    uint32_t pid = client->job->roll->here[client->place].pid;
+    client->counted = pid == 0 || pid == (uint32_t)client->pid;
+    client->job->handles[client->place] += client->counted;
 }
 
 static void on_member(struct mu_client *client, const struct mu_local_hello *hello)
@@ -613,13 +610,14 @@ static void on_member(struct mu_client *client, const struct mu_local_hello *hel
         return;
     }
     client->job = mu_notify_find(client->notify, hello->job);
-    if (client->job == NULL || mu_notify_find_here(client->job, hello->rank) == NULL) {
+    if (client->job == NULL || mu_roll_place(client->job->roll, hello->rank) == UINT32_MAX) {
         snprintf(text, sizeof text, "no rank %" PRIu32 " of a job %" PRIu32 " on this node",
                  hello->rank, hello->job);
         break_off(client, MU_LOCAL_NOT_KNOWN, text);
         return;
     }
     client->rank = hello->rank;
+    client->place = mu_roll_place(client->job->roll, hello->rank);
     client->step = MU_STEP_WELCOME;
     if (hello->role == MU_LOCAL_VOTER) {
         const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
@@ -740,13 +738,11 @@ static bool has_left(const struct mu_client *client)
 static void on_hang_up(struct mu_client *client, bool was_reset)
 {
     const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
-    const struct mu_notify_here *here =
-        client->job != NULL ? mu_notify_find_here(client->job, client->rank) : NULL;
+    uint32_t pid = client->job != NULL ? client->job->roll->here[client->place].pid : 0;
     /* Not a child of it that has opened a handle of its own. */
-    if (here != NULL && here->pid != 0 && here->pid == (uint32_t)client->pid &&
-        !(was_reset && has_left(client))) {
+    if (pid != 0 && pid == (uint32_t)client->pid && !(was_reset && has_left(client))) {
         client->counted = false; /* and its handle was never closed: that stays */
-        hooks->dying(hooks->owner, client->job->number, client->rank);
+        hooks->dying(hooks->owner, client->job->roll->number, client->rank);
     }
     mu_client_close(client);
 }

@@ -4,31 +4,15 @@
 
 #include "daemon/programs/notify.h"
 #include "daemon/programs/journal.h"
-#include "daemon/roll/unbegun.h"
 
 #include <sys/types.h>
 
-/* Jobs that are over, and of which news may still come. */
-enum { MU_NOTIFY_PAST = 256 };
-
-struct mu_notify_here {
-    uint32_t rank;
-    uint32_t pid;     /* 0: it does not run */
-    uint32_t handles; /* of libmuster, that it has opened and not closed */
-    bool ended;
-};
-
 struct mu_notify_job {
     struct mu_notify_job *next; /* in the order in which they began */
-    uint64_t order;             /* which this says: from 1 */
-    uint32_t number;
-    struct mu_launch_job spec; /* size and runs only */
-    struct mu_roll roll;
-    uint32_t failed, left;
-    int bell;     /* an eventfd that its members wait at */
-    bool to_ring; /* something on the board is for them */
-    uint32_t here_count;
-    struct mu_notify_here *here; /* its processes of this node, in the order of ranks */
+    const struct mu_roll_job *roll;
+    int bell;          /* an eventfd that its members wait at */
+    bool to_ring;      /* something on the board is for them */
+    uint32_t *handles; /* of libmuster, opened and not closed: by place among its ranks here */
 };
 
 /* What a client is to be told next.  A packet that its socket does not take is made again when it
@@ -69,7 +53,7 @@ struct mu_client {
     /* Its places in the rolls: a member's STATE. */
     uint32_t nodes_told, processes_told;
     struct mu_notify_job *job; /* of a member */
-    uint32_t rank;
+    uint32_t rank, place;      /* its place among the ranks of the job that are here */
 
     uint64_t job_told;                   /* JOBS: order of the last one */
     uint32_t here_told;                  /* PROCESSES: places of it that were looked at */
@@ -82,13 +66,7 @@ struct mu_notify {
     struct mu_notify_config config;
     char name[MU_LOCAL_NAME_MAX];
     struct mu_journal journal;
-    struct mu_roll dead; /* nodes */
-    struct mu_unbegun unbegun;
-    uint32_t past[MU_NOTIFY_PAST]; /* jobs that are over; 0: none */
-    uint32_t past_next;
     struct mu_notify_job *jobs;
-    uint64_t jobs_begun;
-    uint32_t job_count;
 
     int fd; /* that listens */
     uv_poll_t listener;
@@ -99,14 +77,11 @@ struct mu_notify {
     struct mu_client **clients;
     uint64_t clients_seen;
 
-    uint64_t lost, refused, ignored;
+    uint64_t lost, refused;
     uint8_t packet[MU_LOCAL_PACKET_MAX]; /* that is being made */
 };
 
 struct mu_notify_job *mu_notify_find(const struct mu_notify *notify, uint32_t job);
-/* NULL: it is of another node, or none. */
-struct mu_notify_here *mu_notify_find_here(const struct mu_notify_job *job, uint32_t rank);
-mu_slot mu_notify_node_of(const struct mu_notify_job *job, uint32_t rank);
 
 /* Soon, when there may be descriptors again: accepts clients, and tells those that wait 'later'. */
 void mu_notify_look_again(struct mu_notify *notify);

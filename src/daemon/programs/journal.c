@@ -52,9 +52,10 @@ static size_t place(const struct mu_journal *journal, uint64_t serial)
     return (size_t)(serial & (journal->capacity - 1));
 }
 
-void mu_journal_add(struct mu_journal *journal, struct mu_local_event *event)
+void mu_journal_add(struct mu_journal *journal, const struct mu_local_event *event)
 {
-    event->serial = ++journal->head;
+    assert(event->serial == journal->head + 1);
+    journal->head = event->serial;
     uint64_t words[MU_BOARD_WORDS] = {0}; /* whoever reads the board reads the last word whole */
     size_t count = mu_local_encode_event(event, (uint8_t *)words);
     mu_board_put(journal->board, words, count);

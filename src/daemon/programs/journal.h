@@ -26,8 +26,8 @@ struct mu_journal {
 int mu_journal_init(struct mu_journal *journal, uint32_t capacity);
 void mu_journal_free(struct mu_journal *journal);
 
-/* Gives the event its serial, which is the new head. */
-void mu_journal_add(struct mu_journal *journal, struct mu_local_event *event);
+/* Its serial is the one after the head, and the new head. */
+void mu_journal_add(struct mu_journal *journal, const struct mu_local_event *event);
 
 /* Serial of the oldest event that is kept; head + 1 when there is none. */
 uint64_t mu_journal_oldest(const struct mu_journal *journal);

@@ -21,79 +21,31 @@ enum { ACCEPT_AT_ONCE = 64, LOOK_AGAIN_MS = 100 };
 struct mu_notify_job *mu_notify_find(const struct mu_notify *notify, uint32_t job)
 {
     struct mu_notify_job *found = notify->jobs;
-    while (found != NULL && found->number != job)
+    while (found != NULL && found->roll->number != job)
         found = found->next;
     return found;
 }
 
-struct mu_notify_here *mu_notify_find_here(const struct mu_notify_job *job, uint32_t rank)
-{
-    uint32_t low = 0, high = job->here_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (job->here[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool found = low < job->here_count && job->here[low].rank == rank;
-    return found ? &job->here[low] : NULL;
-}
-
-mu_slot mu_notify_node_of(const struct mu_notify_job *job, uint32_t rank)
-{
-    const struct mu_launch_run *run = mu_launch_run_of(&job->spec, rank);
-    assert(run != NULL); /* every rank is in one */
-    return run->slot;
-}
-
 static void free_job(struct mu_notify_job *job)
 {
-    mu_roll_free(&job->roll);
-    free((void *)job->spec.runs);
-    free(job->here);
+    free(job->handles);
     if (job->bell >= 0)
         close(job->bell);
     free(job);
 }
 
-static uint32_t count_here(const struct mu_launch_job *spec, mu_slot self)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < spec->run_count; i++)
-        count += spec->runs[i].slot == self ? spec->runs[i].count : 0;
-    return count;
-}
-
-static void list_here(struct mu_notify_job *job, mu_slot self)
-{
-    for (uint32_t i = 0; i < job->spec.run_count; i++) {
-        const struct mu_launch_run *run = &job->spec.runs[i];
-        for (uint32_t j = 0; run->slot == self && j < run->count; j++)
-            job->here[job->here_count++].rank = run->first + j;
-    }
-}
-
-static struct mu_notify_job *make_job(uint32_t number, const struct mu_launch_job *spec,
-                                      mu_slot self)
+static struct mu_notify_job *make_job(const struct mu_roll_job *roll)
 {
     struct mu_notify_job *job = calloc(1, sizeof *job);
     if (job == NULL)
         return NULL;
-    struct mu_launch_run *runs = calloc(spec->run_count, sizeof *runs);
-    job->number = number;
+    job->roll = roll;
     job->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    job->spec =
-        (struct mu_launch_job){.size = spec->size, .run_count = spec->run_count, .runs = runs};
-    job->here = calloc(count_here(spec, self) + (size_t)1, sizeof *job->here);
-    if (!mu_roll_init(&job->roll, spec->size) || runs == NULL || job->here == NULL ||
-        job->bell < 0) {
-        free_job(job);
-        return NULL;
-    }
-    memcpy(runs, spec->runs, spec->run_count * sizeof *runs);
-    list_here(job, self);
-    return job;
+    job->handles = calloc(roll->here_count + (size_t)1, sizeof *job->handles);
+    if (job->handles != NULL && job->bell >= 0)
+        return job;
+    free_job(job);
+    return NULL;
 }
 
 static void append_job(struct mu_notify *notify, struct mu_notify_job *job)
@@ -102,23 +54,9 @@ static void append_job(struct mu_notify *notify, struct mu_notify_job *job)
     while (*end != NULL)
         end = &(*end)->next;
     *end = job;
-    job->order = ++notify->jobs_begun;
-    notify->job_count++;
 }
 
 /* ---- news ---- */
-
-static void enroll(struct mu_notify_job *job, const struct mu_local_event *event)
-{
-    mu_roll_add(&job->roll, event->rank, event);
-    if (event->evidence.verdict == MU_VERDICT_LEFT)
-        job->left++;
-    else
-        job->failed++;
-    struct mu_notify_here *here = mu_notify_find_here(job, event->rank);
-    if (here != NULL)
-        here->pid = 0; /* the number may be used again */
-}
 
 /* Nobody reads it, and it counts to 2^64: it is full only if a program has written to it, by
  * mistake or not.  Then it begins anew. */
@@ -142,211 +80,41 @@ static void tell_watchers(struct mu_notify *notify)
     }
 }
 
-static void ring_bells(struct mu_notify *notify)
+static void publish(void *arg, const struct mu_local_event *event)
 {
+    struct mu_notify *notify = arg;
+    mu_journal_add(&notify->journal, event);
+    for (struct mu_notify_job *job = notify->jobs; job != NULL; job = job->next)
+        job->to_ring |= event->subject == MU_SUBJECT_NODE || event->job == job->roll->number;
+}
+
+/* The bells first: programs wait for these. */
+static void tell_all(struct mu_notify *notify, const struct mu_roll_change *change)
+{
+    mu_roll_events(change, publish, notify);
     for (struct mu_notify_job *job = notify->jobs; job != NULL; job = job->next)
         if (job->to_ring)
             ring(job);
-}
-
-static bool is_past(const struct mu_notify *notify, uint32_t job)
-{
-    for (uint32_t i = 0; i < MU_NOTIFY_PAST; i++)
-        if (notify->past[i] == job && job != 0)
-            return true;
-    return false;
-}
-
-/* Its number is used again, or was used. */
-static void set_past(struct mu_notify *notify, uint32_t job, bool past)
-{
-    for (uint32_t i = 0; i < MU_NOTIFY_PAST; i++)
-        if (notify->past[i] == job)
-            notify->past[i] = 0;
-    if (past)
-        notify->past[notify->past_next++ % MU_NOTIFY_PAST] = job;
-}
-
-/* Into the journal, and into the roll of its job or of the nodes; or it is kept for its job. */
-static void publish(struct mu_notify *notify, struct mu_notify_job *job,
-                    struct mu_local_event *event)
-{
-    mu_journal_add(&notify->journal, event);
-    if (event->subject == MU_SUBJECT_NODE) {
-        mu_roll_add(&notify->dead, event->node, event);
-        for (struct mu_notify_job *each = notify->jobs; each != NULL; each = each->next)
-            each->to_ring = true;
-    } else if (job != NULL) {
-        enroll(job, event);
-        job->to_ring = true;
-    } else if (!is_past(notify, event->job)) {
-        mu_unbegun_add(&notify->unbegun, event);
-    }
-}
-
-static void was_told(struct mu_notify *notify, const struct mu_local_event *event)
-{
-    notify->config.hooks.told(notify->config.hooks.owner, event);
-}
-
-void mu_notify_process(struct mu_notify *notify, uint32_t job, uint32_t rank, uint64_t now_ns,
-                       uint64_t age_ns, uint16_t hops, const struct mu_evidence *evidence)
-{
-    struct mu_notify_job *known = mu_notify_find(notify, job);
-    if (known != NULL && rank >= known->spec.size) {
-        notify->ignored++;
-        return;
-    }
-    if (known != NULL ? mu_roll_has(&known->roll, rank)
-                      : mu_unbegun_has(&notify->unbegun, job, rank))
-        return;
-    struct mu_local_event event = {
-        .subject = MU_SUBJECT_PROCESS,
-        .hops = hops,
-        .job = job,
-        .rank = rank,
-        .learned_ns = now_ns,
-        .age_ns = age_ns,
-        .evidence = *evidence,
-    };
-    if (known != NULL)
-        event.evidence.node = mu_notify_node_of(known, rank);
-    event.node = event.evidence.node;
-    publish(notify, known, &event);
-    ring_bells(notify);
-    was_told(notify, &event);
-    tell_watchers(notify);
-}
-
-/* The processes of a job that ran on a dead node and are not gone yet.  'node' is its event. */
-static void lose_processes(struct mu_notify *notify, struct mu_notify_job *job,
-                           const struct mu_local_event *node)
-{
-    struct mu_local_event event = *node;
-    event.subject = MU_SUBJECT_PROCESS;
-    event.job = job->number;
-    event.evidence = (struct mu_evidence){
-        .verdict = MU_VERDICT_DEAD, /* however their node was lost: to everybody they are gone */
-        .cause = MU_CAUSE_NODE_LOST,
-        .seen_by = node->evidence.seen_by,
-        .node = node->node,
-        .seen_ns = node->evidence.seen_ns,
-        .clock = node->evidence.clock,
-    };
-    for (uint32_t i = 0; i < job->spec.run_count; i++) {
-        const struct mu_launch_run *run = &job->spec.runs[i];
-        for (uint32_t j = 0; run->slot == node->node && j < run->count; j++) {
-            event.rank = run->first + j;
-            if (mu_roll_has(&job->roll, event.rank))
-                continue;
-            publish(notify, job, &event);
-            was_told(notify, &event);
-        }
-    }
-}
-
-bool mu_notify_has_node(const struct mu_notify *notify, mu_slot node)
-{
-    return node < notify->config.size && mu_roll_has(&notify->dead, node);
-}
-
-void mu_notify_node(struct mu_notify *notify, mu_slot node, uint64_t now_ns, uint64_t age_ns,
-                    uint16_t hops, const struct mu_evidence *evidence)
-{
-    if (node >= notify->config.size) {
-        notify->ignored++;
-        return;
-    }
-    if (mu_roll_has(&notify->dead, node)) {
-        if (mu_evidence_is_proof(evidence))
-            mu_roll_prove(&notify->dead, node, evidence);
-        return;
-    }
-    struct mu_local_event event = {
-        .subject = MU_SUBJECT_NODE,
-        .hops = hops,
-        .node = node,
-        .learned_ns = now_ns,
-        .age_ns = age_ns,
-        .evidence = *evidence,
-    };
-    event.evidence.node = node;
-    publish(notify, NULL, &event);
-    was_told(notify, &event);
-    for (struct mu_notify_job *job = notify->jobs; job != NULL; job = job->next)
-        lose_processes(notify, job, &event);
-    ring_bells(notify);
     tell_watchers(notify);
 }
 
 /* ---- the life of a job ---- */
 
-/* What came before the job did.  Nobody can have heard it: who is of the job comes later. */
-static void was_gone(void *arg, const struct mu_local_event *event)
+/* What came before has no member to ring for: they begin with the state. */
+static const char *begin_job(struct mu_notify *notify, const struct mu_roll_change *change)
 {
-    struct mu_notify_job *job = arg;
-    if (event->rank < job->spec.size)
-        enroll(job, event);
-}
-
-/* The i-th that is dead. */
-static struct mu_local_event dead_node(const struct mu_notify *notify, uint32_t i)
-{
-    struct mu_local_event event = {.subject = MU_SUBJECT_NODE, .node = notify->dead.gone[i].index};
-    mu_roll_event(&notify->dead, i, event.node, &event);
-    return event;
-}
-
-static void read_dead_nodes(struct mu_notify *notify, struct mu_notify_job *job)
-{
-    for (uint32_t i = 0; i < notify->dead.count; i++) {
-        const struct mu_local_event event = dead_node(notify, i);
-        lose_processes(notify, job, &event);
-    }
-}
-
-const char *mu_notify_job(struct mu_notify *notify, uint32_t job, const struct mu_launch_job *spec)
-{
-    if (mu_notify_find(notify, job) != NULL)
-        return "a job of this number runs here already";
-    if (mu_unbegun_lost(&notify->unbegun, job))
-        return "so many processes were gone before the job began here that not all could be kept";
-    struct mu_notify_job *made = make_job(job, spec, notify->config.self);
-    if (made == NULL)
-        return "no memory or descriptor for the roll of the job";
-    append_job(notify, made);
-    set_past(notify, job, false);
-    mu_unbegun_take(&notify->unbegun, job, was_gone, made);
-    read_dead_nodes(notify, made);
-    made->to_ring = false; /* it has no members yet, and they begin with the state */
+    struct mu_notify_job *made = make_job(change->job);
+    mu_roll_events(change, publish, notify);
+    if (made != NULL)
+        append_job(notify, made);
     tell_watchers(notify);
-    return NULL;
-}
-
-void mu_notify_gone(const struct mu_notify *notify, uint32_t job, mu_notify_each *each, void *arg)
-{
-    const struct mu_notify_job *known = mu_notify_find(notify, job);
-    for (uint32_t i = 0; known != NULL && i < known->roll.count; i++) {
-        struct mu_local_event event = {
-            .subject = MU_SUBJECT_PROCESS, .job = job, .rank = known->roll.gone[i].index};
-        event.node = mu_notify_node_of(known, event.rank);
-        mu_roll_event(&known->roll, i, event.node, &event);
-        each(arg, &event);
-    }
-}
-
-void mu_notify_dead(const struct mu_notify *notify, mu_notify_each *each, void *arg)
-{
-    for (uint32_t i = 0; i < notify->dead.count; i++) {
-        const struct mu_local_event event = dead_node(notify, i);
-        each(arg, &event);
-    }
+    return made != NULL ? NULL : "no memory or descriptor for the bell of the job";
 }
 
 static void close_members(struct mu_notify *notify, const struct mu_notify_job *job)
 {
     char text[MU_LOCAL_TEXT_MAX + 1];
-    snprintf(text, sizeof text, "job %" PRIu32 " is over", job->number);
+    snprintf(text, sizeof text, "job %" PRIu32 " is over", job->roll->number);
     for (uint32_t i = 0; i < notify->accepted;) {
         if (notify->clients[i]->job == job)
             mu_client_refuse(notify->clients[i], MU_LOCAL_ENDING, text); /* another comes here */
@@ -355,45 +123,47 @@ static void close_members(struct mu_notify *notify, const struct mu_notify_job *
     }
 }
 
-void mu_notify_job_over(struct mu_notify *notify, uint32_t job)
+static void end_job(struct mu_notify *notify, const struct mu_roll_job *roll)
 {
     struct mu_notify_job **link = &notify->jobs;
-    while (*link != NULL && (*link)->number != job)
+    while (*link != NULL && (*link)->roll != roll)
         link = &(*link)->next;
     struct mu_notify_job *over = *link;
+    mu_journal_job_over(&notify->journal, roll->number);
     if (over == NULL)
-        return;
+        return; /* it could not begin */
     close_members(notify, over);
-    mu_journal_job_over(&notify->journal, job);
-    set_past(notify, job, true);
     *link = over->next;
-    notify->job_count--;
     free_job(over);
 }
 
-void mu_notify_started(struct mu_notify *notify, uint32_t job, uint32_t rank, uint32_t pid)
+const char *mu_notify_changed(struct mu_notify *notify, const struct mu_roll_change *change)
 {
-    const struct mu_notify_job *known = mu_notify_find(notify, job);
-    struct mu_notify_here *here = known != NULL ? mu_notify_find_here(known, rank) : NULL;
-    if (here != NULL && !mu_roll_has(&known->roll, rank))
-        here->pid = pid;
-}
-
-void mu_notify_ended(struct mu_notify *notify, uint32_t job, uint32_t rank)
-{
-    const struct mu_notify_job *known = mu_notify_find(notify, job);
-    struct mu_notify_here *here = known != NULL ? mu_notify_find_here(known, rank) : NULL;
-    if (here == NULL)
-        return;
-    here->pid = 0;
-    here->ended = true;
+    switch (change->what) {
+    case MU_ROLL_BEGAN:
+        return begin_job(notify, change);
+    case MU_ROLL_OVER:
+        end_job(notify, change->job);
+        return NULL;
+    case MU_ROLL_GONE:
+    case MU_ROLL_DEAD:
+    case MU_ROLL_VIEW:
+        tell_all(notify, change);
+        return NULL;
+    case MU_ROLL_NOTHING:
+    case MU_ROLL_STARTED:
+    case MU_ROLL_ENDED:
+    case MU_ROLL_PROVEN:
+        return NULL;
+    }
+    abort();
 }
 
 bool mu_notify_inside(struct mu_notify *notify, uint32_t job, uint32_t rank)
 {
     const struct mu_notify_job *known = mu_notify_find(notify, job);
-    const struct mu_notify_here *here = known != NULL ? mu_notify_find_here(known, rank) : NULL;
-    if (here == NULL)
+    uint32_t place = known != NULL ? mu_roll_place(known->roll, rank) : UINT32_MAX;
+    if (place == UINT32_MAX)
         return false;
     for (uint32_t i = 0; i < notify->accepted;) {
         struct mu_client *client = notify->clients[i];
@@ -401,28 +171,7 @@ bool mu_notify_inside(struct mu_notify *notify, uint32_t job, uint32_t rank)
             mu_client_catch_up(client);
         i += i < notify->accepted && notify->clients[i] == client;
     }
-    return here->handles > 0;
-}
-
-/* Who of this node has ended just now is not on the roll yet: goodbyes are gathered. */
-static uint32_t count_others(const struct mu_notify_job *job)
-{
-    uint32_t ended = job->roll.count;
-    for (uint32_t i = 0; i < job->here_count; i++)
-        ended += job->here[i].ended && !mu_roll_has(&job->roll, job->here[i].rank);
-    return job->spec.size - ended;
-}
-
-bool mu_notify_others(const struct mu_notify *notify, uint32_t job, uint32_t rank)
-{
-    for (const struct mu_notify_job *each = notify->jobs; each != NULL; each = each->next) {
-        const struct mu_notify_here *here = mu_notify_find_here(each, rank);
-        bool is_own =
-            each->number == job && here != NULL && !here->ended && !mu_roll_has(&each->roll, rank);
-        if (count_others(each) > is_own)
-            return true;
-    }
-    return false;
+    return known->handles[place] > 0;
 }
 
 /* ---- the socket ---- */
@@ -539,8 +288,6 @@ static void free_notify(struct mu_notify *notify)
         notify->jobs = job->next;
         free_job(job);
     }
-    mu_roll_free(&notify->dead);
-    mu_unbegun_free(&notify->unbegun);
     mu_journal_free(&notify->journal);
     free(notify->clients);
     free(notify);
@@ -563,7 +310,7 @@ static int make_memory(struct mu_notify *notify)
 {
     const struct mu_notify_config *config = &notify->config;
     notify->clients = calloc(config->clients, sizeof(struct mu_client *));
-    if (notify->clients == NULL || !mu_roll_init(&notify->dead, config->size))
+    if (notify->clients == NULL)
         return ENOMEM;
     return mu_journal_init(&notify->journal, config->journal);
 }
@@ -590,17 +337,16 @@ static int open_socket(struct mu_notify *notify)
 
 int mu_notify_open(const struct mu_notify_config *config, struct mu_notify **notify)
 {
-    assert(config->clients > 0 && config->self < config->size && config->machine != 0);
-    assert(config->hooks.told && config->hooks.dying && config->hooks.node &&
-           config->hooks.counter && config->hooks.kill && config->hooks.set &&
-           config->hooks.chaos && config->hooks.let_go && config->hooks.voter);
+    assert(config->clients > 0 && config->machine != 0);
+    assert(config->roll && config->hooks.dying && config->hooks.node && config->hooks.counter &&
+           config->hooks.kill && config->hooks.set && config->hooks.chaos && config->hooks.let_go &&
+           config->hooks.voter);
     struct mu_notify *made = calloc(1, sizeof *made);
     if (made == NULL)
         return ENOMEM;
     made->config = *config;
-    mu_local_name(made->name, (uint32_t)geteuid(), config->machine, config->self);
+    mu_local_name(made->name, (uint32_t)geteuid(), config->machine, config->roll->self);
     made->journal.board_fd = -1;
-    mu_unbegun_init(&made->unbegun, MU_UNBEGUN_MAX);
     int error = make_memory(made);
     if (error == 0)
         error = open_socket(made);

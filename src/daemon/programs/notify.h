@@ -7,14 +7,11 @@
  * costs nothing, and what it missed is known exactly.  Who falls out of the ring asks, and is told
  * how many events it lost, and then the state: who is gone, now.
  *
- * The roll of a job has one place for each rank.  Whatever comes first of "process 7 is dead" and
- * "node 1, where process 7 ran, is dead" is told; what comes second is not, so nobody hears of one
- * death twice. */
+ * Who is there and who is gone says the roll (daemon/roll); here is how programs come to know. */
 #ifndef MU_DAEMON_PROGRAMS_NOTIFY_H
 #define MU_DAEMON_PROGRAMS_NOTIFY_H
 
-#include "wire/launch/launch.h"
-#include "wire/local/local.h"
+#include "daemon/roll/roll.h"
 
 #include <uv.h>
 
@@ -22,8 +19,6 @@ struct mu_notify;
 
 struct mu_notify_hooks {
     void *owner;
-    /* Each event, when the members have it. */
-    void (*told)(void *owner, const struct mu_local_event *event);
     /* A process of this node has closed its connection without a goodbye: most likely it is dying,
      * and the kernel is about to say so. */
     void (*dying)(void *owner, uint32_t job, uint32_t rank);
@@ -48,10 +43,9 @@ struct mu_notify_hooks {
 struct mu_notify_config {
     uv_loop_t *loop;
     uint64_t machine;
-    mu_slot self;
-    uint32_t size;
-    uint32_t journal; /* events that are kept; a power of two */
-    uint32_t clients; /* at once */
+    const struct mu_roll *roll; /* open for longer than this */
+    uint32_t journal;           /* events that are kept; a power of two */
+    uint32_t clients;           /* at once */
     struct mu_notify_hooks hooks;
 };
 
@@ -64,43 +58,13 @@ void mu_notify_close(struct mu_notify *notify);
 /* The name that clients connect to, for their environment. */
 const char *mu_notify_name(const struct mu_notify *notify);
 
-/* A job begins: before its first process starts here.  Whatever has come of it before counts, and
- * who ran on nodes that are dead.  NULL, or why not: the number is taken, or no memory. */
-const char *mu_notify_job(struct mu_notify *notify, uint32_t job, const struct mu_launch_job *spec);
-void mu_notify_job_over(struct mu_notify *notify, uint32_t job);
+/* The roll has changed: each change once.  NULL; or of BEGAN why this job cannot be: no memory, or
+ * no descriptor.  Then it is to be over. */
+const char *mu_notify_changed(struct mu_notify *notify, const struct mu_roll_change *change);
 
-/* Each process of a job that is gone, as far as known here: it failed, or it left.  And each node
- * that is dead.  The event is good within the call. */
-typedef void mu_notify_each(void *arg, const struct mu_local_event *event);
-void mu_notify_gone(const struct mu_notify *notify, uint32_t job, mu_notify_each *each, void *arg);
-void mu_notify_dead(const struct mu_notify *notify, mu_notify_each *each, void *arg);
-
-/* A process of this node runs, so that a client can be recognized by what the kernel says of it:
- * its process id, or that of its group. */
-void mu_notify_started(struct mu_notify *notify, uint32_t job, uint32_t rank, uint32_t pid);
-
-/* It has ended, so its number means nothing any more.  mu_notify_process() says so, too; this is
- * for ends that are no news, because the job is being stopped. */
-void mu_notify_ended(struct mu_notify *notify, uint32_t job, uint32_t rank);
-
-/* A process of this node has ended, and mu_notify_ended() is still to come.  Has it a handle of
- * libmuster that it did not close?  And do others run, of whichever job, as far as is known here?
- */
+/* A process of this node has ended, and the roll does not know yet.  Has it a handle of libmuster
+ * that it did not close? */
 bool mu_notify_inside(struct mu_notify *notify, uint32_t job, uint32_t rank);
-bool mu_notify_others(const struct mu_notify *notify, uint32_t job, uint32_t rank);
-
-/* News.  Each is told once, whoever brings it how often; a node's death is followed by those of the
- * processes that ran there and are not gone yet, in the order of ranks.  The evidence keeps its
- * rules (mu_evidence_error()).  A slot that the machine has not, or a rank that the job has not, is
- * only counted. */
-void mu_notify_process(struct mu_notify *notify, uint32_t job, uint32_t rank, uint64_t now_ns,
-                       uint64_t age_ns, uint16_t hops, const struct mu_evidence *evidence);
-void mu_notify_node(struct mu_notify *notify, mu_slot node, uint64_t now_ns, uint64_t age_ns,
-                    uint16_t hops, const struct mu_evidence *evidence);
-
-/* Was it told that this node is dead?  Then of mu_notify_node() only proof is news: it is kept, and
- * no program hears of the death twice. */
-bool mu_notify_has_node(const struct mu_notify *notify, mu_slot node);
 
 /* Counts, for status. */
 uint32_t mu_notify_clients(const struct mu_notify *notify);

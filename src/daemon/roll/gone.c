@@ -4,35 +4,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool mu_roll_init(struct mu_roll *roll, uint32_t size)
+bool mu_gone_init(struct mu_gone_list *list, uint32_t size)
 {
     assert(size > 0);
-    *roll = (struct mu_roll){
+    *list = (struct mu_gone_list){
         .size = size,
-        .is_gone = calloc((size + (size_t)63) / 64, sizeof *roll->is_gone),
-        .gone = calloc(size, sizeof *roll->gone),
-        .proofs = calloc(size, sizeof *roll->proofs),
+        .room = size,
+        .is_gone = calloc((size + (size_t)63) / 64, sizeof *list->is_gone),
+        .gone = calloc(size, sizeof *list->gone),
+        .proofs = calloc(size, sizeof *list->proofs),
     };
-    if (roll->is_gone != NULL && roll->gone != NULL && roll->proofs != NULL)
+    if (list->is_gone != NULL && list->gone != NULL && list->proofs != NULL)
         return true;
-    mu_roll_free(roll);
+    mu_gone_free(list);
     return false;
 }
 
-void mu_roll_free(struct mu_roll *roll)
+void mu_gone_free(struct mu_gone_list *list)
 {
-    for (uint32_t i = 0; i < roll->proof_count; i++)
-        mu_proof_drop(&roll->proofs[i]);
-    free(roll->proofs);
-    free(roll->gone);
-    free(roll->is_gone);
-    *roll = (struct mu_roll){0};
+    for (uint32_t i = 0; i < list->proof_count; i++)
+        mu_proof_drop(&list->proofs[i]);
+    free(list->proofs);
+    free(list->gone);
+    free(list->is_gone);
+    *list = (struct mu_gone_list){0};
 }
 
-bool mu_roll_has(const struct mu_roll *roll, uint32_t index)
+bool mu_gone_has(const struct mu_gone_list *list, uint32_t index)
 {
-    assert(index < roll->size);
-    return (roll->is_gone[index / 64] >> index % 64 & 1) != 0;
+    assert(index < list->size);
+    return (list->is_gone[index / 64] >> index % 64 & 1) != 0;
 }
 
 void mu_proof_keep(struct mu_proof *proof, const struct mu_evidence *evidence)
@@ -57,34 +58,50 @@ void mu_proof_drop(struct mu_proof *proof)
 }
 
 /* Returns its place, plus 1. */
-static uint32_t keep_proof(struct mu_roll *roll, const struct mu_evidence *evidence)
+static uint32_t keep_proof(struct mu_gone_list *list, const struct mu_evidence *evidence)
 {
-    mu_proof_keep(&roll->proofs[roll->proof_count++], evidence);
-    return roll->proof_count;
+    mu_proof_keep(&list->proofs[list->proof_count++], evidence);
+    return list->proof_count;
 }
 
-void mu_roll_add(struct mu_roll *roll, uint32_t index, const struct mu_local_event *event)
+/* More than everybody: some have come back and are gone again. */
+static void make_room(struct mu_gone_list *list)
 {
-    assert(!mu_roll_has(roll, index));
-    assert(roll->count == 0 || event->serial > roll->gone[roll->count - 1].serial);
+    if (list->count < list->room)
+        return;
+    uint32_t room = 2 * list->room;
+    struct mu_gone *gone = realloc(list->gone, room * sizeof *gone);
+    struct mu_proof *proofs = realloc(list->proofs, room * sizeof *proofs);
+    if (gone == NULL || proofs == NULL)
+        abort(); /* a death would stay unknown */
+    list->gone = gone;
+    list->proofs = proofs;
+    list->room = room;
+}
+
+void mu_gone_add(struct mu_gone_list *list, uint32_t index, const struct mu_local_event *event)
+{
+    assert(!mu_gone_has(list, index));
+    assert(list->count == 0 || event->serial > list->gone[list->count - 1].serial);
     bool left = event->evidence.verdict == MU_VERDICT_LEFT;
-    roll->is_gone[index / 64] |= UINT64_C(1) << index % 64;
-    roll->gone[roll->count++] = (struct mu_gone){
+    make_room(list);
+    list->is_gone[index / 64] |= UINT64_C(1) << index % 64;
+    list->gone[list->count++] = (struct mu_gone){
         .serial = event->serial,
         .learned_ns = event->learned_ns,
         .age_ns = event->age_ns,
         .index = index,
-        .proof = left ? 0 : keep_proof(roll, &event->evidence),
+        .proof = left ? 0 : keep_proof(list, &event->evidence),
         .hops = event->hops,
     };
 }
 
-uint32_t mu_roll_before(const struct mu_roll *roll, uint64_t serial)
+uint32_t mu_gone_before(const struct mu_gone_list *list, uint64_t serial)
 {
-    uint32_t low = 0, high = roll->count;
+    uint32_t low = 0, high = list->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (roll->gone[middle].serial < serial)
+        if (list->gone[middle].serial < serial)
             low = middle + 1;
         else
             high = middle;
@@ -92,9 +109,9 @@ uint32_t mu_roll_before(const struct mu_roll *roll, uint64_t serial)
     return low;
 }
 
-uint64_t mu_roll_serial(const struct mu_roll *roll, uint32_t i)
+uint64_t mu_gone_serial(const struct mu_gone_list *list, uint32_t i)
 {
-    return i < roll->count ? roll->gone[i].serial : UINT64_MAX;
+    return i < list->count ? list->gone[i].serial : UINT64_MAX;
 }
 
 void mu_proof_read(const struct mu_proof *proof, struct mu_evidence *evidence)
@@ -105,13 +122,33 @@ void mu_proof_read(const struct mu_proof *proof, struct mu_evidence *evidence)
     assert(!reader.bad);
 }
 
-void mu_roll_prove(struct mu_roll *roll, uint32_t index, const struct mu_evidence *evidence)
+static uint32_t find(const struct mu_gone_list *list, uint32_t index)
 {
     uint32_t i = 0;
-    while (i < roll->count && roll->gone[i].index != index)
+    while (i < list->count && (list->gone[i].index != index || list->gone[i].back))
         i++;
-    assert(i < roll->count && roll->gone[i].proof != 0);
-    struct mu_proof *proof = &roll->proofs[roll->gone[i].proof - 1];
+    assert(i < list->count);
+    return i;
+}
+
+void mu_gone_back(struct mu_gone_list *list, uint32_t index)
+{
+    list->gone[find(list, index)].back = true;
+    list->is_gone[index / 64] &= ~(UINT64_C(1) << index % 64);
+}
+
+uint32_t mu_gone_next(const struct mu_gone_list *list, uint32_t i)
+{
+    while (i < list->count && list->gone[i].back)
+        i++;
+    return i;
+}
+
+void mu_gone_prove(struct mu_gone_list *list, uint32_t index, const struct mu_evidence *evidence)
+{
+    uint32_t i = find(list, index);
+    assert(list->gone[i].proof != 0);
+    struct mu_proof *proof = &list->proofs[list->gone[i].proof - 1];
     struct mu_evidence known;
     mu_proof_read(proof, &known);
     if (mu_evidence_is_proof(&known))
@@ -120,16 +157,16 @@ void mu_roll_prove(struct mu_roll *roll, uint32_t index, const struct mu_evidenc
     mu_proof_keep(proof, evidence);
 }
 
-void mu_roll_event(const struct mu_roll *roll, uint32_t i, mu_slot node,
+void mu_gone_event(const struct mu_gone_list *list, uint32_t i, mu_slot node,
                    struct mu_local_event *event)
 {
-    const struct mu_gone *gone = &roll->gone[i];
+    const struct mu_gone *gone = &list->gone[i];
     event->serial = gone->serial;
     event->learned_ns = gone->learned_ns;
     event->age_ns = gone->age_ns;
     event->hops = gone->hops;
     if (gone->proof != 0)
-        mu_proof_read(&roll->proofs[gone->proof - 1], &event->evidence);
+        mu_proof_read(&list->proofs[gone->proof - 1], &event->evidence);
     else
         event->evidence = (struct mu_evidence){
             .verdict = MU_VERDICT_LEFT, .cause = MU_CAUSE_EXIT, .seen_by = node};

@@ -6,7 +6,7 @@
  * events only; this has all, in the order in which they came.
  *
  * It grows with those who are gone, up to MU_UNBEGUN_MAX: as many as the largest job has.  Of a job
- * of which one did not fit that is known, and it cannot begin here.  For notify.c only. */
+ * of which one did not fit that is known, and it cannot begin here.  For roll.c only. */
 #ifndef MU_DAEMON_ROLL_UNBEGUN_H
 #define MU_DAEMON_ROLL_UNBEGUN_H
 

@@ -105,10 +105,10 @@ static void proof_takes_the_place_of_silence(void **state)
     hear(&world, before, MU_LOCAL_CAUGHT_UP);
     const struct mu_evidence told = {
         .verdict = MU_VERDICT_SILENT, .cause = MU_CAUSE_TOLD, .seen_by = 4};
-    mu_notify_node(world.notify, 2, 2000, 20, 3, &told);
-    assert_true(mu_notify_has_node(world.notify, 2));
-    node_dies(&world, 2);                                /* proven */
-    mu_notify_node(world.notify, 2, 2000, 20, 3, &told); /* never back */
+    told_node(&world, 2, 2000, 20, 3, &told);
+    assert_true(mu_gone_has(&world.roll.dead, 2));
+    node_dies(&world, 2);                     /* proven */
+    told_node(&world, 2, 2000, 20, 3, &told); /* never back */
     assert_int_equal(hear_node(&world, before, 2, false).evidence.verdict, MU_VERDICT_SILENT);
     hear_process(&world, before, 2, false);
     hear_process(&world, before, 10, false);
@@ -132,7 +132,7 @@ static void the_state_does_not_need_the_journal(void **state)
     struct mu_evidence missing = {.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_EXIT, .seen_by = 5};
     missing.how = mu_exit_kind_not_started(MU_START_EXEC, ENOENT);
     mu_evidence_path(&missing, "./nope");
-    mu_notify_process(world.notify, JOB, 5, 1005, 10, 2, &missing);
+    told_process(&world, JOB, 5, 1005, 10, 2, &missing);
     process_leaves(&world, JOB, 3);
     node_dies(&world, 2);
     for (uint32_t rank = 3; rank < 8; rank++)
@@ -255,9 +255,9 @@ static void who_is_gone_can_be_asked_for_later(void **state)
     node_dies(&world, 2);
     begin_job(&world, JOB, SIZE);
     process_leaves(&world, JOB, 4);
-    mu_notify_dead(world.notify, recall, &nodes);
-    mu_notify_gone(world.notify, JOB, recall, &processes);
-    mu_notify_gone(world.notify, JOB + 1, recall, &none);
+    mu_roll_dead_before(&world.roll, recall, &nodes);
+    mu_roll_gone_before(&world.roll, JOB, recall, &processes);
+    mu_roll_gone_before(&world.roll, JOB + 1, recall, &none);
     assert_int_equal(nodes.count, 1);
     assert_int_equal(nodes.events[0].subject, MU_SUBJECT_NODE);
     assert_int_equal(nodes.events[0].node, 2);
@@ -347,7 +347,7 @@ static void no_storm_before_a_job_begins_loses_one(void **state)
     }
     assert_int_equal(world.told, 2 * STORM);
     begin_job(&world, JOB, STORM + 9);
-    mu_notify_gone(world.notify, JOB, count_gone, &count);
+    mu_roll_gone_before(&world.roll, JOB, count_gone, &count);
     assert_int_equal(count, STORM);
     int fd = join(&world, JOB, RANK);
     for (uint32_t rank = 0; rank < STORM; rank++)
@@ -367,13 +367,13 @@ static void late_news_of_a_job_that_is_over_are_forgotten(void **state)
     uint32_t count = 0;
     world_open(&world, 64, 8);
     begin_job(&world, JOB, SIZE);
-    mu_notify_job_over(world.notify, JOB);
+    job_over(&world, JOB);
     process_dies(&world, JOB, 0);
     begin_job(&world, JOB, SIZE);
-    mu_notify_gone(world.notify, JOB, count_gone, &count);
+    mu_roll_gone_before(&world.roll, JOB, count_gone, &count);
     assert_int_equal(count, 0);
     process_dies(&world, JOB, 0);
-    mu_notify_gone(world.notify, JOB, count_gone, &count);
+    mu_roll_gone_before(&world.roll, JOB, count_gone, &count);
     assert_int_equal(count, 1);
     world_close(&world);
 }
@@ -389,10 +389,10 @@ static void a_number_that_is_used_again_is_another_job(void **state)
     hear_process(&world, first, 4, false);
     struct mu_launch_run run = {.slot = 0, .first = 0, .count = SIZE};
     struct mu_launch_job spec = {.size = SIZE, .run_count = 1, .runs = &run};
-    assert_non_null(mu_notify_job(world.notify, JOB, &spec));
-    mu_notify_job_over(world.notify, JOB);
+    assert_non_null(job_begins(&world, JOB, &spec));
+    job_over(&world, JOB);
     hear_refused(&world, first, MU_LOCAL_ENDING);
-    mu_notify_job_over(world.notify, JOB); /* nothing */
+    job_over(&world, JOB); /* nothing */
     begin_job(&world, JOB, SIZE);
     int second = join_early(&world, JOB, RANK);
     process_dies(&world, JOB, 4);
@@ -436,7 +436,7 @@ static void a_wrong_rank_is_refused(void **state)
     world_open(&world, 64, 8);
     begin_job(&world, JOB, SIZE);
     begin_job(&world, JOB + 1, SIZE);
-    mu_notify_started(world.notify, JOB, RANK, (uint32_t)getpid());
+    process_starts(&world, JOB, RANK, (uint32_t)getpid());
     int fd = dial(&world);
     say_hello(fd, MU_LOCAL_MEMBER, JOB, OTHER_RANK); /* is here, but this is RANK */
     hear_refused(&world, fd, MU_LOCAL_NOT_KNOWN);
@@ -447,9 +447,9 @@ static void a_wrong_rank_is_refused(void **state)
     hang_up(join_early(&world, JOB, RANK));
 
     /* It has ended, and this is somebody else with its number. */
-    mu_notify_ended(world.notify, JOB, RANK);
+    process_ends(&world, JOB, RANK);
     hang_up(join_early(&world, JOB, OTHER_RANK));
-    mu_notify_started(world.notify, JOB + 1, RANK, (uint32_t)getpid());
+    process_starts(&world, JOB + 1, RANK, (uint32_t)getpid());
     process_dies(&world, JOB + 1, RANK);
     hang_up(join_early(&world, JOB, OTHER_RANK));
     world_close(&world);
@@ -508,7 +508,7 @@ static int answer_to_group(struct world *world, uint32_t announced, uint32_t cla
     }
     char byte;
     assert_int_equal(read(ready[0], &byte, 1), 1); /* it leads its group now */
-    mu_notify_started(world->notify, JOB, announced, (uint32_t)leader);
+    process_starts(world, JOB, announced, (uint32_t)leader);
     assert_int_equal(write(hold[1], "", 1), 1);
     int status = 0;
     pid_t ended = 0;
@@ -618,8 +618,8 @@ static void handles_that_are_not_closed_are_counted(void **state)
     const struct mu_local_message leave = {.type = MU_LOCAL_LEAVE};
     world_open(&world, 64, 8);
     begin_job(&world, JOB, SIZE);
-    mu_notify_started(world.notify, JOB, RANK, (uint32_t)getpid());
-    mu_notify_started(world.notify, JOB, OTHER_RANK, 1); /* not this process */
+    process_starts(&world, JOB, RANK, (uint32_t)getpid());
+    process_starts(&world, JOB, OTHER_RANK, 1); /* not this process */
     assert_false(mu_notify_inside(world.notify, JOB, RANK));
     assert_false(mu_notify_inside(world.notify, JOB + 1, RANK));
     assert_false(mu_notify_inside(world.notify, JOB, 0)); /* of another node */
@@ -649,21 +649,21 @@ static void others_run_until_they_are_known_to_have_ended(void **state)
     struct world world;
     world_open(&world, 64, 8);
     begin_job(&world, JOB, 10); /* ranks 1 and 9 are here */
-    assert_true(mu_notify_others(world.notify, JOB, RANK));
+    assert_true(mu_roll_others(&world.roll, JOB, RANK));
     for (uint32_t rank = 0; rank < 9; rank++)
         if (rank % 2 == 0)
             process_dies(&world, JOB, rank);
         else if (rank != RANK)
             process_leaves(&world, JOB, rank);
-    assert_true(mu_notify_others(world.notify, JOB, RANK));
-    mu_notify_ended(world.notify, JOB, OTHER_RANK); /* it has left, and nobody was told yet */
-    assert_false(mu_notify_others(world.notify, JOB, RANK));
+    assert_true(mu_roll_others(&world.roll, JOB, RANK));
+    process_ends(&world, JOB, OTHER_RANK); /* it has left, and nobody was told yet */
+    assert_false(mu_roll_others(&world.roll, JOB, RANK));
     process_leaves(&world, JOB, OTHER_RANK);
-    assert_false(mu_notify_others(world.notify, JOB, RANK));
+    assert_false(mu_roll_others(&world.roll, JOB, RANK));
     begin_job(&world, JOB + 1, 1); /* that it has spawned, on another node */
-    assert_true(mu_notify_others(world.notify, JOB, RANK));
+    assert_true(mu_roll_others(&world.roll, JOB, RANK));
     process_dies(&world, JOB + 1, 0);
-    assert_false(mu_notify_others(world.notify, JOB, RANK));
+    assert_false(mu_roll_others(&world.roll, JOB, RANK));
     world_close(&world);
 }
 
@@ -805,9 +805,9 @@ static void an_operator_asks_for_the_status(void **state)
     world_open(&world, 64, 8);
     begin_job(&world, JOB, SIZE);
     begin_job(&world, JOB + 1, SIZE);
-    mu_notify_started(world.notify, JOB, 9, 1u << 30);
-    mu_notify_started(world.notify, JOB, 17, (1u << 30) + 1);
-    mu_notify_started(world.notify, JOB, 2, (1u << 30) + 2); /* not of this node */
+    process_starts(&world, JOB, 9, 1u << 30);
+    process_starts(&world, JOB, 17, (1u << 30) + 1);
+    process_starts(&world, JOB, 2, (1u << 30) + 2); /* not of this node */
     process_dies(&world, JOB, 17);
     process_dies(&world, JOB, 2);
     process_leaves(&world, JOB, 3);
@@ -863,8 +863,8 @@ static void an_answer_waits_for_who_reads_slowly(void **state)
     ask(fd, MU_LOCAL_STATUS);
     ask(fd, MU_LOCAL_STATUS);
     settle(&world);
-    mu_notify_job_over(world.notify, 1);
-    mu_notify_job_over(world.notify, JOBS);
+    job_over(&world, 1);
+    job_over(&world, JOBS);
     begin_job(&world, JOBS + 1, NODES);
     for (int time = 0; time < 2; time++) {
         uint32_t last = time == 0 ? 0 : 1;
@@ -1031,12 +1031,10 @@ static void a_name_is_taken_once(void **state)
     struct mu_notify_config config = {
         .loop = &world.loop,
         .machine = 0x1000000000000000u + (uint64_t)getpid(),
-        .self = SELF,
-        .size = NODES,
+        .roll = &world.roll,
         .journal = 2,
         .clients = 1,
-        .hooks = {.told = on_told,
-                  .dying = on_dying,
+        .hooks = {.dying = on_dying,
                   .node = on_node,
                   .counter = on_counter,
                   .kill = on_kill,

@@ -259,7 +259,7 @@ static void who_closes_without_a_word_is_dying(void **state)
     struct world world;
     world_open(&world, 64, 8);
     begin_job(&world, JOB, SIZE);
-    mu_notify_started(world.notify, JOB, RANK, (uint32_t)getpid());
+    process_starts(&world, JOB, RANK, (uint32_t)getpid());
     int fd = join_early(&world, JOB, RANK);
     hang_up(fd);
     settle(&world);
@@ -281,7 +281,7 @@ static void who_says_goodbye_is_not_dying(void **state)
     struct world world;
     world_open(&world, 64, 8);
     begin_job(&world, JOB, SIZE);
-    mu_notify_started(world.notify, JOB, RANK, (uint32_t)getpid());
+    process_starts(&world, JOB, RANK, (uint32_t)getpid());
     int fd = join_early(&world, JOB, RANK);
     ask(fd, MU_LOCAL_LEAVE);
     hear_end(&world, fd); /* it is let go at once */
@@ -312,17 +312,17 @@ static void who_is_no_process_of_ours_is_not_dying(void **state)
     hang_up(operate(&world));
     hang_up(join_early(&world, JOB, RANK)); /* not known to be ours, or not any more */
     settle(&world);
-    mu_notify_started(world.notify, JOB, RANK, (uint32_t)getpid());
+    process_starts(&world, JOB, RANK, (uint32_t)getpid());
     int fd = join_early(&world, JOB, RANK);
-    mu_notify_ended(world.notify, JOB, RANK);
+    process_ends(&world, JOB, RANK);
     hang_up(fd);
     settle(&world);
-    mu_notify_started(world.notify, JOB, RANK, 1); /* a child of it has opened its own handle */
+    process_starts(&world, JOB, RANK, 1); /* a child of it has opened its own handle */
     hang_up(join_early(&world, JOB, RANK));
     settle(&world);
-    mu_notify_started(world.notify, JOB, RANK, (uint32_t)getpid());
+    process_starts(&world, JOB, RANK, (uint32_t)getpid());
     fd = join_early(&world, JOB, RANK);
-    mu_notify_job_over(world.notify, JOB);
+    job_over(&world, JOB);
     hang_up(fd);
     settle(&world);
     assert_int_equal(world.dying, 0);
@@ -337,7 +337,7 @@ static void its_end_may_be_told_within_the_hook(void **state)
     struct world world;
     world_open(&world, 64, 8);
     begin_job(&world, JOB, SIZE);
-    mu_notify_started(world.notify, JOB, RANK, (uint32_t)getpid());
+    process_starts(&world, JOB, RANK, (uint32_t)getpid());
     int dying = join_early(&world, JOB, RANK), twin = join_early(&world, JOB, RANK),
         watcher = operate(&world), gone = operate(&world);
     ask(watcher, MU_LOCAL_WATCH);
@@ -363,7 +363,7 @@ static void it_may_be_closed_within_the_hook(void **state)
     struct world world;
     world_open(&world, 64, 8);
     begin_job(&world, JOB, SIZE);
-    mu_notify_started(world.notify, JOB, RANK, (uint32_t)getpid());
+    process_starts(&world, JOB, RANK, (uint32_t)getpid());
     int fd = join_early(&world, JOB, RANK), other = join_early(&world, JOB, RANK);
     world.close_on_dying = true;
     hang_up(fd);
@@ -453,10 +453,10 @@ static void no_descriptor_for_a_bell(void **state)
     none = before;
     none.rlim_cur = 0;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    const char *why_not = mu_notify_job(world.notify, JOB, &spec);
+    const char *why_not = job_begins(&world, JOB, &spec);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_non_null(why_not);
-    assert_null(mu_notify_job(world.notify, JOB, &spec));
+    assert_null(job_begins(&world, JOB, &spec));
     world_close(&world);
 }
 

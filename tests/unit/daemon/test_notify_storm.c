@@ -239,7 +239,7 @@ static void toggle_job(struct chaos *chaos)
         truth_node_dies(&chaos->truth, job);
         return;
     }
-    mu_notify_job_over(chaos->world.notify, job);
+    job_over(&chaos->world, job);
     for (int i = 0; i < CLIENTS; i++)
         if (!chaos->readers[i].watches && chaos->readers[i].job == job) {
             hang_up(chaos->readers[i].fd);

@@ -137,6 +137,7 @@ bool fake_daemon_hear(struct fake_daemon *daemon, struct mu_local_message *messa
 void fake_daemon_put(struct fake_daemon *daemon, const struct mu_local_message *event)
 {
     struct mu_local_event copy = event->event;
+    copy.serial = daemon->journal.head + 1;
     mu_journal_add(&daemon->journal, &copy);
 }
 

@@ -40,6 +40,7 @@ static const struct mu_evidence killed = {
 
 struct world {
     uv_loop_t loop;
+    struct mu_roll roll;
     struct mu_notify *notify;
     uint64_t told; /* events that entered the journal */
     struct mu_local_event last_told;
@@ -64,6 +65,67 @@ static inline void on_told(void *owner, const struct mu_local_event *event)
     world->last_told = *event;
 }
 
+/* ---- changes of the roll, handed on as the daemon does ---- */
+
+static inline const char *hand_on(struct world *world, struct mu_roll_change change)
+{
+    if (change.what == MU_ROLL_NOTHING)
+        return change.why_not;
+    const char *why_not = mu_notify_changed(world->notify, &change);
+    mu_roll_events(&change, on_told, world);
+    return why_not;
+}
+
+static inline void told_process(struct world *world, uint32_t job, uint32_t rank, uint64_t now_ns,
+                                uint64_t age_ns, uint16_t hops, const struct mu_evidence *evidence)
+{
+    const struct mu_local_event event = {.subject = MU_SUBJECT_PROCESS,
+                                         .hops = hops,
+                                         .job = job,
+                                         .rank = rank,
+                                         .learned_ns = now_ns,
+                                         .age_ns = age_ns,
+                                         .evidence = *evidence};
+    hand_on(world, mu_roll_told(&world->roll, &event, 0));
+}
+
+static inline void told_node(struct world *world, mu_slot node, uint64_t now_ns, uint64_t age_ns,
+                             uint16_t hops, const struct mu_evidence *evidence)
+{
+    const struct mu_local_event event = {.subject = MU_SUBJECT_NODE,
+                                         .hops = hops,
+                                         .node = node,
+                                         .learned_ns = now_ns,
+                                         .age_ns = age_ns,
+                                         .evidence = *evidence};
+    hand_on(world, mu_roll_told(&world->roll, &event, 1));
+}
+
+static inline void job_over(struct world *world, uint32_t job)
+{
+    hand_on(world, mu_roll_over(&world->roll, job, 7));
+}
+
+static inline const char *job_begins(struct world *world, uint32_t job,
+                                     const struct mu_launch_job *spec)
+{
+    const char *why_not = hand_on(world, mu_roll_begin(&world->roll, job, spec));
+    if (why_not != NULL && mu_roll_find(&world->roll, job) != NULL &&
+        mu_roll_find(&world->roll, job)->order == world->roll.jobs_begun)
+        job_over(world, job);
+    return why_not;
+}
+
+static inline void process_starts(struct world *world, uint32_t job, uint32_t rank, uint32_t pid)
+{
+    hand_on(world, mu_roll_started(&world->roll, job, rank, pid));
+}
+
+static inline void process_ends(struct world *world, uint32_t job, uint32_t rank)
+{
+    hand_on(world, mu_roll_ended(&world->roll, job, rank, false));
+}
+
 static inline void on_dying(void *owner, uint32_t job, uint32_t rank)
 {
     struct world *world = owner;
@@ -71,7 +133,7 @@ static inline void on_dying(void *owner, uint32_t job, uint32_t rank)
     world->dying_job = job;
     world->dying_rank = rank;
     if (world->dies_at_once)
-        mu_notify_process(world->notify, job, rank, 1000 + rank, 10, 0, &killed);
+        told_process(world, job, rank, 1000 + rank, 10, 0, &killed);
     if (world->close_on_dying) {
         mu_notify_close(world->notify);
         world->notify = NULL;
@@ -148,15 +210,14 @@ static inline void world_open(struct world *world, uint32_t journal, uint32_t cl
 {
     memset(world, 0, sizeof *world);
     assert_int_equal(uv_loop_init(&world->loop), 0);
+    assert_true(mu_roll_open(&world->roll, SELF, NODES));
     struct mu_notify_config config = {
         .loop = &world->loop,
         .machine = 0x1000000000000000u + (uint64_t)getpid(),
-        .self = SELF,
-        .size = NODES,
+        .roll = &world->roll,
         .journal = journal,
         .clients = clients,
         .hooks = {.owner = world,
-                  .told = on_told,
                   .dying = on_dying,
                   .node = on_node,
                   .counter = on_counter,
@@ -182,6 +243,7 @@ static inline void world_close(struct world *world)
         mu_notify_close(world->notify);
     settle(world);
     assert_int_equal(uv_loop_close(&world->loop), 0); /* no handle is left */
+    mu_roll_close(&world->roll);
 }
 
 /* ---- news ---- */
@@ -198,23 +260,23 @@ static inline void begin_job(struct world *world, uint32_t job, uint32_t size)
     for (uint32_t rank = 0; rank < size; rank++)
         runs[rank] = (struct mu_launch_run){.slot = rank % NODES, .first = rank, .count = 1};
     struct mu_launch_job spec = {.size = size, .run_count = size, .runs = runs};
-    assert_null(mu_notify_job(world->notify, job, &spec));
+    assert_null(job_begins(world, job, &spec));
     free(runs);
 }
 
 static inline void process_dies(struct world *world, uint32_t job, uint32_t rank)
 {
-    mu_notify_process(world->notify, job, rank, 1000 + rank, 10, 2, &killed);
+    told_process(world, job, rank, 1000 + rank, 10, 2, &killed);
 }
 
 static inline void process_leaves(struct world *world, uint32_t job, uint32_t rank)
 {
-    mu_notify_process(world->notify, job, rank, 1000 + rank, 10, 2, &left);
+    told_process(world, job, rank, 1000 + rank, 10, 2, &left);
 }
 
 static inline void node_dies(struct world *world, mu_slot node)
 {
-    mu_notify_node(world->notify, node, 2000, 20, 3, &refused_node);
+    told_node(world, node, 2000, 20, 3, &refused_node);
 }
 
 /* ---- clients ---- */
