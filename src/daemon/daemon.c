@@ -337,8 +337,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
         return say(text, "cannot open the socket and the board for local programs", failed);
 
     struct mu_agreements_config agreements = {.loop = &daemon->loop,
-                                              .size = orders->size,
-                                              .self = orders->slot,
+                                              .roll = &daemon->roll,
                                               .shift = config->shift,
                                               .hooks = {daemon, agree_send, mu_daemon_lease,
                                                         mu_daemon_announce, agree_dead,
@@ -490,6 +489,7 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
         abort();
     const struct mu_exchanges_config exchanges = {
         .net = &daemon->net,
+        .roll = &daemon->roll,
         .addresses = addresses,
         .shift = EXCHANGE_SHIFT,
         .hooks = {daemon, mu_daemon_pmix_asked, peer_fenced, mu_daemon_lease}};

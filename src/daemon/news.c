@@ -12,13 +12,6 @@ _Static_assert((int)MU_EVIDENCE_BYTES_MAX <= (int)MU_NEWS_BYTES_MAX, "struct mu_
 
 /* ---- a change of the roll, for everybody in this order ---- */
 
-static void to_exchange(void *arg, const struct mu_local_event *event)
-{
-    if (event->subject == MU_SUBJECT_PROCESS)
-        mu_exchanges_ended(arg, event->job, event->rank,
-                           event->evidence.verdict != MU_VERDICT_LEFT);
-}
-
 static void to_pmix(void *arg, const struct mu_local_event *event)
 {
     mu_pmix_loader_told(arg, event);
@@ -32,20 +25,10 @@ static void to_jobs(void *arg, const struct mu_local_event *event)
 static void hand_on(struct mu_daemon *daemon, const struct mu_roll_change *change)
 {
     mu_notify_changed(daemon->notify, change);
-    if (change->what == MU_ROLL_OVER) {
-        mu_exchanges_job_over(daemon->exchanges, change->job->number);
-        mu_agreements_job_over(daemon->agreements, change->job->number);
+    mu_exchanges_changed(daemon->exchanges, change);
+    mu_agreements_changed(daemon->agreements, change);
+    if (change->what == MU_ROLL_OVER)
         mu_pmix_loader_over(daemon->pmix, change->job->number);
-    }
-    if (change->what == MU_ROLL_ENDED) {
-        mu_exchanges_ended(daemon->exchanges, change->job->number, change->rank, change->failed);
-        mu_agreements_ended(daemon->agreements, change->job->number, change->rank, change->failed);
-    }
-    mu_roll_events(change, to_exchange, daemon->exchanges);
-    if (change->what == MU_ROLL_DEAD)
-        mu_exchanges_dead(daemon->exchanges, change->member.slot);
-    if (change->what == MU_ROLL_DEAD || change->what == MU_ROLL_PROVEN)
-        mu_agreements_dead(daemon->agreements, change->member);
     if (daemon->pmix != NULL)
         mu_roll_events(change, to_pmix, daemon->pmix);
     mu_roll_events(change, to_jobs, daemon->jobs);
@@ -222,10 +205,9 @@ const char *mu_daemon_job_begin(void *owner, uint32_t job, const struct mu_launc
         return change.why_not;
     const char *why_not = mu_notify_changed(daemon->notify, &change);
     if (why_not == NULL)
-        why_not = mu_exchanges_job(daemon->exchanges, job, spec);
+        why_not = mu_exchanges_changed(daemon->exchanges, &change);
     if (why_not == NULL)
-        why_not = mu_agreements_job(daemon->agreements, job, spec);
-    mu_roll_gone_before(&daemon->roll, job, to_exchange, daemon->exchanges);
+        why_not = mu_agreements_changed(daemon->agreements, &change);
     if (why_not != NULL)
         mu_daemon_job_over(daemon, job);
     return why_not;

@@ -32,7 +32,7 @@ static void send_message(struct mu_agreements *agreements, mu_slot peer,
 static void note_death(struct mu_agreements *agreements, const struct mu_roster_entry *death,
                        mu_slot by)
 {
-    assert(agreements->death_count < 2 * agreements->config.size);
+    assert(agreements->death_count < 2 * agreements->config.roll->size);
     agreements->deaths[agreements->death_count++] = (struct mu_agreements_death){*death, by};
 }
 
@@ -41,7 +41,7 @@ static void note_death(struct mu_agreements *agreements, const struct mu_roster_
 static void fault(struct mu_agreements *agreements, enum mu_fault what, mu_slot peer)
 {
     const struct mu_agreements_hooks *hooks = &agreements->config.hooks;
-    bool is_full = what == MU_FAULT_AGREE_GROUPS && peer < agreements->config.size;
+    bool is_full = what == MU_FAULT_AGREE_GROUPS && peer < agreements->config.roll->size;
     if (is_full)
         agreements->starved[peer] = agreements->some_starved = true;
     hooks->fault(hooks->owner, what, is_full ? MU_SLOT_NONE : peer);
@@ -124,7 +124,7 @@ static void on_later(uv_idle_t *idle)
     agreements->is_fenced = false;
     if (agreements->counts.groups == GROUPS_MAX)
         return;
-    for (mu_slot peer = 0; agreements->some_starved && peer < agreements->config.size; peer++)
+    for (mu_slot peer = 0; agreements->some_starved && peer < agreements->config.roll->size; peer++)
         if (agreements->starved[peer]) {
             agreements->starved[peer] = false;
             hooks->fault(hooks->owner, MU_FAULT_AGREE_GROUPS, peer);
@@ -141,10 +141,7 @@ static bool is_past(struct mu_agreements *agreements, uint64_t id)
     const struct mu_group *group = mu_group_find(agreements, id);
     if (group != NULL)
         return group->closed;
-    for (uint32_t i = 0; i < MU_AGREEMENTS_PAST; i++)
-        if (agreements->past[i] != 0 && agreements->past[i] == (uint32_t)(id >> 32))
-            return true;
-    return false;
+    return mu_roll_is_over(agreements->config.roll, (uint32_t)(id >> 32));
 }
 
 const char *mu_agreements_frame(struct mu_agreements *agreements, mu_slot from,
@@ -168,7 +165,7 @@ void mu_agreements_up(struct mu_agreements *agreements, mu_slot peer)
     mu_agreements_settle(agreements);
 }
 
-void mu_agreements_dead(struct mu_agreements *agreements, struct mu_roster_entry death)
+static void dead(struct mu_agreements *agreements, struct mu_roster_entry death)
 {
     struct mu_agree_event event = {.type = MU_AGREE_DEAD, .dead = death};
     mu_agreements_step(agreements, &event);
@@ -192,7 +189,7 @@ static void on_lease(uv_timer_t *timer)
 static void announce(struct mu_agreements *agreements, struct mu_group *group)
 {
     const struct mu_agreements_hooks *hooks = &agreements->config.hooks;
-    struct mu_news news = {.type = MU_NEWS_GROUP, .job = group->job->number};
+    struct mu_news news = {.type = MU_NEWS_GROUP, .job = group->job->roll->number};
     news.group.instance = group->instance;
     news.group.rows = group->rows;
     for (uint32_t i = 0; i < group->rows; i++) {
@@ -255,29 +252,14 @@ void mu_agreements_group(struct mu_agreements *agreements, const struct mu_news 
 
 /* ---- jobs and processes ---- */
 
-const char *mu_agreements_job(struct mu_agreements *agreements, uint32_t job,
-                              const struct mu_launch_job *spec)
+static const char *begin_job(struct mu_agreements *agreements, const struct mu_roll_job *roll)
 {
     struct mu_group_job *made = calloc(1, sizeof *made);
     if (made == NULL)
         return "no memory for the groups of the job";
-    made->number = job;
-    made->size = spec->size;
-    made->run_count = spec->run_count;
-    made->runs = calloc(spec->run_count, sizeof *made->runs);
-    made->ended = calloc(spec->size, sizeof *made->ended);
-    if (made->runs == NULL || made->ended == NULL) {
-        free(made->runs);
-        free(made->ended);
-        free(made);
-        return "no memory for the groups of the job";
-    }
-    memcpy(made->runs, spec->runs, spec->run_count * sizeof *made->runs);
+    made->roll = roll;
     made->next = agreements->jobs;
     agreements->jobs = made;
-    for (uint32_t i = 0; i < MU_AGREEMENTS_PAST; i++)
-        if (agreements->past[i] == job)
-            agreements->past[i] = 0; /* its number is used again */
     return NULL;
 }
 
@@ -305,41 +287,69 @@ static void free_job(struct mu_agreements *agreements, struct mu_group_job *job)
             close_group(agreements, group);
         mu_group_free(group);
     }
-    free(job->runs);
-    free(job->ended);
     free(job);
 }
 
-void mu_agreements_job_over(struct mu_agreements *agreements, uint32_t number)
+static void end_job(struct mu_agreements *agreements, const struct mu_roll_job *roll)
 {
     struct mu_group_job **place = &agreements->jobs;
-    while (*place != NULL && (*place)->number != number)
+    while (*place != NULL && (*place)->roll != roll)
         place = &(*place)->next;
-    if (*place == NULL)
-        return;
     struct mu_group_job *job = *place;
+    if (job == NULL)
+        return; /* it could not begin */
     *place = job->next;
-    agreements->past[agreements->past_next++ % MU_AGREEMENTS_PAST] = number;
     free_job(agreements, job);
 }
 
-void mu_agreements_ended(struct mu_agreements *agreements, uint32_t number, uint32_t rank,
-                         bool failed)
+static void end_process(struct mu_agreements *agreements, const struct mu_roll_change *change)
 {
-    struct mu_group_job *job = mu_group_job_find(agreements, number);
-    enum mu_ballot_kind kind = failed ? MU_BALLOT_FAILED : MU_BALLOT_LEFT;
-    if (job == NULL || rank >= job->size || job->ended[rank] != 0)
-        return;
-    job->ended[rank] = (uint8_t)kind;
-    for (struct mu_group *group = job->groups; group != NULL; group = group->next) {
-        struct mu_group_local *local = mu_group_local(group, rank);
+    struct mu_group_job *job = mu_group_job_find(agreements, change->job->number);
+    struct mu_group *group = job != NULL ? job->groups : NULL;
+    for (; group != NULL; group = group->next) {
+        struct mu_group_local *local = mu_group_local(group, change->rank);
         if (local == NULL)
             continue;
         if (local->voter != NULL)
             mu_voter_close(local->voter);
-        mu_group_lose(group, local, kind);
+        mu_group_lose(group, local, change->failed ? MU_BALLOT_FAILED : MU_BALLOT_LEFT);
     }
     mu_agreements_settle(agreements);
+}
+
+static void lose_outs(struct mu_agreements *agreements, const struct mu_roll_change *change)
+{
+    for (uint32_t i = 0; i < change->out_count; i++)
+        dead(agreements, (struct mu_roster_entry){.slot = change->outs[i].slot,
+                                                  .incarnation = change->outs[i].incarnation,
+                                                  .proven = change->outs[i].proven});
+}
+
+const char *mu_agreements_changed(struct mu_agreements *agreements,
+                                  const struct mu_roll_change *change)
+{
+    switch (change->what) {
+    case MU_ROLL_BEGAN:
+        return begin_job(agreements, change->job);
+    case MU_ROLL_OVER:
+        end_job(agreements, change->job);
+        return NULL;
+    case MU_ROLL_ENDED:
+        end_process(agreements, change);
+        return NULL;
+    case MU_ROLL_DEAD:
+    case MU_ROLL_PROVEN:
+        dead(agreements, change->member);
+        return NULL;
+    case MU_ROLL_VIEW:
+        lose_outs(agreements, change);
+        return NULL;
+    case MU_ROLL_NOTHING:
+    case MU_ROLL_STARTED:
+    case MU_ROLL_GONE: /* what failed elsewhere is decided */
+        return NULL;
+    }
+    abort();
 }
 
 /* ---- open and close ---- */
@@ -373,7 +383,7 @@ int mu_agreements_open(const struct mu_agreements_config *config, struct mu_agre
         return ENOMEM;
     made->config = *config;
     struct mu_agree_config *core = &made->core_config;
-    mu_agree_config_default(core, config->size, config->self);
+    mu_agree_config_default(core, config->roll->size, config->roll->self);
     core->shift = config->shift;
     core->limits.groups = GROUPS_MAX;
     assert(mu_agree_config_error(core) == NULL);
@@ -381,8 +391,8 @@ int mu_agreements_open(const struct mu_agreements_config *config, struct mu_agre
     made->memory = aligned_alloc(64, bytes);
     made->update.capacity = mu_agree_effects_max(core);
     made->update.effects = calloc(made->update.capacity, sizeof *made->update.effects);
-    made->deaths = calloc(2 * (size_t)config->size, sizeof *made->deaths);
-    made->starved = calloc(config->size, sizeof *made->starved);
+    made->deaths = calloc(2 * (size_t)config->roll->size, sizeof *made->deaths);
+    made->starved = calloc(config->roll->size, sizeof *made->starved);
     if (made->memory == NULL || made->update.effects == NULL || made->deaths == NULL ||
         made->starved == NULL) {
         free_all(made);
@@ -405,7 +415,7 @@ void mu_agreements_close(struct mu_agreements *agreements)
     while (agreements->voters != NULL)
         mu_voter_close(agreements->voters);
     while (agreements->jobs != NULL)
-        mu_agreements_job_over(agreements, agreements->jobs->number);
+        end_job(agreements, agreements->jobs->roll);
     uv_close((uv_handle_t *)&agreements->announce_timer, on_handle_closed);
     uv_close((uv_handle_t *)&agreements->lease_timer, on_handle_closed);
     uv_close((uv_handle_t *)&agreements->later, on_handle_closed);

@@ -14,7 +14,7 @@
 #define MU_DAEMON_AGREE_AGREE_H
 
 #include "core/agree/agree.h"
-#include "wire/launch/launch.h"
+#include "daemon/roll/roll.h"
 #include "wire/peer/news.h"
 
 #include <uv.h>
@@ -40,9 +40,8 @@ struct mu_agreements_hooks {
 
 struct mu_agreements_config {
     uv_loop_t *loop;
-    uint32_t size;
-    mu_slot self;
-    uint8_t shift; /* the fan-out of trees is 2^shift */
+    const struct mu_roll *roll; /* open for longer than this */
+    uint8_t shift;              /* the fan-out of trees is 2^shift */
     struct mu_agreements_hooks hooks;
 };
 
@@ -55,14 +54,10 @@ void mu_agreements_close(struct mu_agreements *agreements);
 
 /* ---- jobs and processes ---- */
 
-/* A job begins here.  NULL, or why not. */
-const char *mu_agreements_job(struct mu_agreements *agreements, uint32_t job,
-                              const struct mu_launch_job *spec);
-void mu_agreements_job_over(struct mu_agreements *agreements, uint32_t job);
-
-/* A process of this node has ended. */
-void mu_agreements_ended(struct mu_agreements *agreements, uint32_t job, uint32_t rank,
-                         bool failed);
+/* The roll has changed: each change once.  NULL; or of BEGAN why this job cannot be.  Then it is to
+ * be over. */
+const char *mu_agreements_changed(struct mu_agreements *agreements,
+                                  const struct mu_roll_change *change);
 
 /* A process of this node, with a socket for one group, which is taken. */
 void mu_agreements_voter(struct mu_agreements *agreements, uint32_t job, uint32_t rank, int fd);
@@ -76,7 +71,6 @@ void mu_agreements_group(struct mu_agreements *agreements, const struct mu_news 
 const char *mu_agreements_frame(struct mu_agreements *agreements, mu_slot from,
                                 const uint8_t *bytes, size_t count);
 void mu_agreements_up(struct mu_agreements *agreements, mu_slot peer);
-void mu_agreements_dead(struct mu_agreements *agreements, struct mu_roster_entry death);
 void mu_agreements_lease(struct mu_agreements *agreements); /* it may have changed */
 
 /* Counts, for status. */

@@ -9,7 +9,7 @@
 struct mu_group_job *mu_group_job_find(struct mu_agreements *agreements, uint32_t job)
 {
     struct mu_group_job *found = agreements->jobs;
-    while (found != NULL && found->number != job)
+    while (found != NULL && found->roll->number != job)
         found = found->next;
     return found;
 }
@@ -79,31 +79,25 @@ static bool is_same(const struct mu_group *group, const struct mu_ballot_row *ro
     return group->rows == rows && memcmp(group->row, row, rows * sizeof *row) == 0;
 }
 
-static int compare_slots(const void *a, const void *b)
+static bool has_some(const struct mu_group *group, const struct mu_launch_run *run)
 {
-    mu_slot left = *(const mu_slot *)a, right = *(const mu_slot *)b;
-    return left < right ? -1 : left > right;
+    for (uint32_t k = 0; k < run->count; k++)
+        if (mu_group_has(group, run->first + k))
+            return true;
+    return false;
 }
 
 /* The nodes of a group, in order; *count of them, each once.  NULL: no memory. */
 static mu_slot *slots_of(const struct mu_group *group, uint32_t *count)
 {
-    const struct mu_group_job *job = group->job;
-    mu_slot *slots = calloc(job->run_count, sizeof *slots);
-    uint32_t found = 0, kept = 0;
-    for (uint32_t i = 0; slots != NULL && i < job->run_count; i++)
-        for (uint32_t k = 0; k < job->runs[i].count; k++)
-            if (mu_group_has(group, job->runs[i].first + k)) {
-                slots[found++] = job->runs[i].slot;
-                break;
-            }
-    if (slots == NULL)
-        return NULL;
-    qsort(slots, found, sizeof *slots, compare_slots);
-    for (uint32_t i = 0; i < found; i++)
-        if (kept == 0 || slots[kept - 1] != slots[i])
-            slots[kept++] = slots[i];
-    *count = kept;
+    const struct mu_launch_job *spec = &group->job->roll->spec;
+    mu_slot *slots = calloc(spec->run_count, sizeof *slots);
+    uint32_t found = 0;
+    for (uint32_t i = 0; slots != NULL && i < spec->run_count; i++)
+        if (has_some(group, &spec->runs[i]))
+            slots[found++] = spec->runs[i].slot;
+    if (slots != NULL)
+        *count = mu_roll_slots(slots, found);
     return slots;
 }
 
@@ -120,45 +114,42 @@ static bool open_in_core(struct mu_agreements *agreements, struct mu_group *grou
     uint32_t slot_count = 0, count = 0;
     mu_slot *slots = slots_of(group, &slot_count);
     if (slots != NULL)
-        note_place(group, slots, slot_count, agreements->config.self);
+        note_place(group, slots, slot_count, agreements->config.roll->self);
     struct mu_span *spans = slots != NULL ? calloc(slot_count, sizeof *spans) : NULL;
-    for (uint32_t i = 0; spans != NULL && i < slot_count; i++)
-        if (count > 0 && spans[count - 1].first + spans[count - 1].count == slots[i])
-            spans[count - 1].count++;
-        else
-            spans[count++] = (struct mu_span){.first = slots[i], .count = 1};
+    if (spans != NULL)
+        count = mu_roll_spans(slots, slot_count, spans);
     bool good = spans != NULL;
     if (good) {
         struct mu_agree_event event = {.type = MU_AGREE_OPEN, .open = {group->id, spans, count}};
         mu_agreements_step(agreements, &event);
-        good = mu_agree_is_member(agreements->core, group->id, agreements->config.self);
+        good = mu_agree_is_member(agreements->core, group->id, agreements->config.roll->self);
     }
     free(spans);
     free(slots);
     return good;
 }
 
-static bool list_locals(struct mu_group *group, mu_slot self)
+static uint8_t gone_kind(const struct mu_roll_job *job, uint32_t rank)
 {
-    const struct mu_group_job *job = group->job;
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < job->run_count; i++)
-        most += job->runs[i].slot == self ? job->runs[i].count : 0;
-    group->locals = calloc(most + (size_t)1, sizeof *group->locals);
-    if (group->locals == NULL)
-        return false;
-    for (uint32_t i = 0; i < job->run_count; i++)
-        for (uint32_t k = 0; job->runs[i].slot == self && k < job->runs[i].count; k++) {
-            uint32_t rank = job->runs[i].first + k;
-            if (!mu_group_has(group, rank))
-                continue;
-            struct mu_group_local *local = &group->locals[group->local_count++];
-            local->rank = rank;
-            local->gone = job->ended[rank];
-            group->living += local->gone == 0;
-        }
+    enum mu_rank_state state = mu_roll_state(job, rank);
+    return state == MU_RANK_FAILED ? MU_BALLOT_FAILED : state == MU_RANK_LEFT ? MU_BALLOT_LEFT : 0;
+}
+
+static bool list_locals(struct mu_group *group)
+{
+    const struct mu_roll_job *job = group->job->roll;
+    group->locals = calloc(job->here_count + (size_t)1, sizeof *group->locals);
+    for (uint32_t i = 0; group->locals != NULL && i < job->here_count; i++) {
+        uint32_t rank = job->here[i].rank;
+        if (!mu_group_has(group, rank))
+            continue;
+        struct mu_group_local *local = &group->locals[group->local_count++];
+        local->rank = rank;
+        local->gone = gone_kind(job, rank);
+        group->living += local->gone == 0;
+    }
     group->to_call = group->living;
-    return true;
+    return group->locals != NULL;
 }
 
 void mu_group_free_lists(struct mu_group *group)
@@ -179,21 +170,21 @@ void mu_group_free(struct mu_group *group)
 }
 
 static struct mu_group *make(struct mu_group_job *job, uint32_t instance,
-                             const struct mu_ballot_row *row, uint32_t rows, mu_slot self)
+                             const struct mu_ballot_row *row, uint32_t rows)
 {
     struct mu_group *group = calloc(1, sizeof *group);
     if (group == NULL)
         return NULL;
     group->job = job;
-    group->id = id_of(job->number, instance, row, rows);
+    group->id = id_of(job->roll->number, instance, row, rows);
     group->instance = instance;
     group->rows = (uint16_t)rows;
-    group->size = rows == 0 ? job->size : 0;
+    group->size = rows == 0 ? job->roll->spec.size : 0;
     memcpy(group->row, row, rows * sizeof *row);
     for (uint32_t i = 0; i < rows; i++)
         group->size += row[i].count;
-    group->gone = calloc(job->size / 64 + (size_t)1, sizeof *group->gone);
-    if (group->gone != NULL && list_locals(group, self))
+    group->gone = calloc(job->roll->spec.size / 64 + (size_t)1, sizeof *group->gone);
+    if (group->gone != NULL && list_locals(group))
         return group;
     mu_group_free(group);
     return NULL;
@@ -203,18 +194,19 @@ struct mu_group *mu_group_get(struct mu_agreements *agreements, struct mu_group_
                               uint32_t instance, const struct mu_ballot_row *row, uint32_t rows,
                               const char **why)
 {
-    struct mu_group *group = mu_group_find(agreements, id_of(job->number, instance, row, rows));
+    struct mu_group *group =
+        mu_group_find(agreements, id_of(job->roll->number, instance, row, rows));
     if (group != NULL && !is_same(group, row, rows)) {
         *why = "the number of this group is taken by another of the job";
         return NULL;
     }
     if (group != NULL)
         return group;
-    if (rows > 0 && row[rows - 1].first + (uint64_t)row[rows - 1].count > job->size) {
+    if (rows > 0 && row[rows - 1].first + (uint64_t)row[rows - 1].count > job->roll->spec.size) {
         *why = "a rank of the group is not below the size of the job";
         return NULL;
     }
-    group = make(job, instance, row, rows, agreements->config.self);
+    group = make(job, instance, row, rows);
     if (group == NULL || group->local_count == 0) {
         *why = group == NULL ? "no memory for one more group" : "nobody of the group is here";
         if (group != NULL)
@@ -238,7 +230,7 @@ struct mu_group *mu_group_join(struct mu_agreements *agreements, struct mu_group
                                uint32_t rank, const struct mu_ballot_row *row, uint32_t rows,
                                const char **why)
 {
-    if (rows == 1 && row[0].first == 0 && row[0].count == job->size)
+    if (rows == 1 && row[0].first == 0 && row[0].count == job->roll->spec.size)
         rows = 0; /* all, in another spelling */
     if (!rows_have(row, rows, rank)) {
         *why = "this process is not in the group that it wants to join";

@@ -62,11 +62,7 @@ struct mu_group {
 
 struct mu_group_job {
     struct mu_group_job *next;
-    uint32_t number;
-    uint32_t size;
-    uint32_t run_count;
-    struct mu_launch_run *runs;
-    uint8_t *ended; /* by rank, of this node's processes: 0, or enum mu_ballot_kind */
+    const struct mu_roll_job *roll;
     struct mu_group *groups;
 };
 
@@ -86,8 +82,6 @@ struct mu_agreements_death {
     mu_slot by;
 };
 
-enum { MU_AGREEMENTS_PAST = 256 };
-
 struct mu_agreements {
     struct mu_agreements_config config;
     struct mu_agree_config core_config;
@@ -96,8 +90,6 @@ struct mu_agreements {
     struct mu_agree_update update;
     struct mu_group_job *jobs;
     struct mu_voter *voters;
-    uint32_t past[MU_AGREEMENTS_PAST]; /* jobs that are over; 0: none */
-    uint32_t past_next;
     uv_timer_t announce_timer;
     uv_timer_t lease_timer; /* while it is not held */
     uv_idle_t later;        /* what is told from the loop only: deaths, who was starved */

@@ -55,7 +55,7 @@ static int compare_failed(const void *a, const void *b)
 /* The list of a call: processes of this node that are gone, and what all here have acknowledged. */
 static uint32_t make_list(struct mu_agreements *agreements, const struct mu_group *group)
 {
-    mu_slot self = agreements->config.self;
+    mu_slot self = agreements->config.roll->self;
     uint32_t acked = acked_by_all(group), count = 0;
     uint32_t most = group->local_count + group->entry_count;
     if (most > agreements->list_room) {
@@ -119,7 +119,7 @@ static bool mark_gone(struct telling *telling, uint32_t rank, enum mu_ballot_kin
 {
     struct mu_group *group = telling->group;
     uint64_t bit = UINT64_C(1) << rank % 64;
-    if (rank >= group->job->size || !mu_group_has(group, rank) ||
+    if (rank >= group->job->roll->spec.size || !mu_group_has(group, rank) ||
         (group->gone[rank / 64] & bit) != 0)
         return false;
     group->gone[rank / 64] |= bit;
@@ -146,11 +146,11 @@ static bool mark_gone(struct telling *telling, uint32_t rank, enum mu_ballot_kin
  * that says so counts as failed: nobody is left to know better. */
 static bool mark_node(struct telling *telling, mu_slot node)
 {
-    const struct mu_group_job *job = telling->group->job;
+    const struct mu_launch_job *spec = &telling->group->job->roll->spec;
     bool is_news = false;
-    for (uint32_t i = 0; i < job->run_count; i++)
-        for (uint32_t k = 0; job->runs[i].slot == node && k < job->runs[i].count; k++)
-            is_news |= mark_gone(telling, job->runs[i].first + k, MU_BALLOT_FAILED);
+    for (uint32_t i = 0; i < spec->run_count; i++)
+        for (uint32_t k = 0; spec->runs[i].slot == node && k < spec->runs[i].count; k++)
+            is_news |= mark_gone(telling, spec->runs[i].first + k, MU_BALLOT_FAILED);
     return is_news;
 }
 
@@ -192,7 +192,7 @@ static void drop_settled(struct mu_agreements *agreements, struct mu_group *grou
     for (uint32_t i = 0; i < value->failed_count; i++) {
         const struct mu_failed *failed = &value->failed[i];
         struct mu_group_local *local =
-            failed->node == agreements->config.self && failed->process != MU_FAILED_NODE
+            failed->node == agreements->config.roll->self && failed->process != MU_FAILED_NODE
                 ? mu_group_local(group, failed->process & ~MU_GROUP_LEFT)
                 : NULL;
         if (failed->acked && local != NULL && process_of(local) == failed->process)

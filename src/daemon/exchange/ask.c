@@ -29,7 +29,7 @@ static bool send_to(struct mu_exchanges *exchanges, mu_slot to,
 static bool hosts(const struct mu_exchange_job *job, mu_slot node)
 {
     for (uint32_t i = 0; job != NULL && i < job->run_count; i++)
-        if (job->runs[i].slot == node)
+        if (mu_exchange_run(job, i).slot == node)
             return true;
     return false;
 }
@@ -51,7 +51,7 @@ static bool put(struct mu_exchanges *exchanges, struct mu_question *question, co
         .hosted = hosts(mu_exchanges_find(exchanges, question->job), question->node),
         .bytes = bytes,
         .count = count};
-    if (exchanges->dead[question->node]) {
+    if (mu_exchanges_is_dead(exchanges, question->node)) {
         question->state = MU_QUESTION_LOST;
     } else if (question->node == exchanges->self) {
         question->state = MU_QUESTION_HERE;

@@ -44,10 +44,16 @@ struct mu_exchange_job *mu_exchanges_find(const struct mu_exchanges *exchanges, 
 
 bool mu_exchanges_is_past(const struct mu_exchanges *exchanges, uint32_t job)
 {
-    for (uint32_t i = 0; i < MU_EXCHANGES_PAST; i++)
+    for (uint32_t i = 0; i < MU_JOINED_PAST; i++)
         if (job != 0 && exchanges->past[i] == job)
             return true;
-    return false;
+    return mu_roll_is_over(exchanges->config.roll, job);
+}
+
+bool mu_exchanges_is_dead(const struct mu_exchanges *exchanges, mu_slot node)
+{
+    return node != exchanges->self &&
+           mu_roll_member(exchanges->config.roll, node).state == MU_MEMBER_DEAD;
 }
 
 void mu_exchanges_free_job(struct mu_exchange_job *job)
@@ -60,43 +66,85 @@ void mu_exchanges_free_job(struct mu_exchange_job *job)
         mu_series_free(series);
     }
     mu_settle_over(job);
-    free(job->runs);
-    free(job->ended);
-    free(job->joined);
+    free(job->shares);
     free(job);
+}
+
+struct mu_exchange_job *mu_exchanges_make_job(uint32_t number, uint32_t shares)
+{
+    struct mu_exchange_job *job = calloc(1, sizeof *job);
+    if (job == NULL)
+        return NULL;
+    job->number = number;
+    job->shares = calloc(shares, sizeof *job->shares);
+    if (job->shares != NULL)
+        return job;
+    mu_exchanges_free_job(job);
+    return NULL;
+}
+
+void mu_exchanges_add_share(struct mu_exchange_job *job, const struct mu_roll_job *roll)
+{
+    job->shares[job->share_count++] = (struct mu_exchange_share){roll, job->size};
+    job->size += roll->spec.size;
+    job->run_count += roll->spec.run_count;
 }
 
 void mu_exchanges_add_job(struct mu_exchanges *exchanges, struct mu_exchange_job *job)
 {
     job->next = exchanges->jobs;
     exchanges->jobs = job;
-    for (uint32_t i = 0; i < MU_EXCHANGES_PAST; i++)
+    for (uint32_t i = 0; i < MU_JOINED_PAST; i++)
         if (exchanges->past[i] == job->number)
             exchanges->past[i] = 0; /* its number is used again */
     mu_exchanges_later(exchanges);
 }
 
-const char *mu_exchanges_job(struct mu_exchanges *exchanges, uint32_t job,
-                             const struct mu_launch_job *spec)
+static const char *begin_job(struct mu_exchanges *exchanges, const struct mu_roll_job *roll)
 {
-    if (job == MU_SETTLE_JOB)
+    if (roll->number == MU_SETTLE_JOB)
         return "the number of a job is not 0";
-    struct mu_exchange_job *made = calloc(1, sizeof *made);
+    struct mu_exchange_job *made = mu_exchanges_make_job(roll->number, 1);
     if (made == NULL)
         return "no memory for the exchanges of the job";
-    made->number = job;
-    made->size = spec->size;
-    made->run_count = spec->run_count;
-    made->runs = calloc(spec->run_count, sizeof *made->runs);
-    made->ended = calloc(spec->size, sizeof *made->ended);
-    if (made->runs == NULL || made->ended == NULL) {
-        mu_exchanges_free_job(made);
-        return "no memory for the exchanges of the job";
-    }
-    memcpy(made->runs, spec->runs, spec->run_count * sizeof *made->runs);
+    mu_exchanges_add_share(made, roll);
     mu_exchanges_add_job(exchanges, made);
     return NULL;
 }
+
+/* ---- what the roll says of its ranks ---- */
+
+struct mu_launch_run mu_exchange_run(const struct mu_exchange_job *job, uint32_t i)
+{
+    const struct mu_exchange_share *share = job->shares;
+    for (; i >= share->roll->spec.run_count; share++)
+        i -= share->roll->spec.run_count;
+    struct mu_launch_run run = share->roll->spec.runs[i];
+    run.first += share->first;
+    return run;
+}
+
+static const struct mu_exchange_share *share_of(const struct mu_exchange_job *job, uint32_t rank)
+{
+    const struct mu_exchange_share *share = job->shares;
+    while (rank - share->first >= share->roll->spec.size)
+        share++;
+    return share;
+}
+
+mu_slot mu_exchange_node(const struct mu_exchange_job *job, uint32_t rank)
+{
+    const struct mu_exchange_share *share = share_of(job, rank);
+    return mu_roll_node(share->roll, rank - share->first);
+}
+
+enum mu_rank_state mu_exchange_state(const struct mu_exchange_job *job, uint32_t rank)
+{
+    const struct mu_exchange_share *share = share_of(job, rank);
+    return mu_roll_state(share->roll, rank - share->first);
+}
+
+/* ---- changes of the roll ---- */
 
 static void drop_early(struct mu_exchanges *exchanges, struct mu_early **place)
 {
@@ -109,18 +157,18 @@ static void drop_early(struct mu_exchanges *exchanges, struct mu_early **place)
     free(early);
 }
 
-void mu_exchanges_job_over(struct mu_exchanges *exchanges, uint32_t job)
+void mu_exchanges_end_job(struct mu_exchanges *exchanges, uint32_t job)
 {
-    mu_joined_over(exchanges, job);
     struct mu_exchange_job **place = &exchanges->jobs;
     while (*place != NULL && (*place)->number != job)
         place = &(*place)->next;
-    if (*place == NULL)
-        return;
     struct mu_exchange_job *over = *place;
+    if (over == NULL)
+        return; /* it could not begin */
     *place = over->next;
+    if (over->joined)
+        exchanges->past[exchanges->past_next++ % MU_JOINED_PAST] = job;
     mu_exchanges_free_job(over);
-    exchanges->past[exchanges->past_next++ % MU_EXCHANGES_PAST] = job;
     mu_questions_drop(exchanges, job, false);
     /* Of several jobs as one, which nobody will make here any more. */
     bool no_joint = exchanges->jobs == NULL;
@@ -131,24 +179,32 @@ void mu_exchanges_job_over(struct mu_exchanges *exchanges, uint32_t job)
             early = &(*early)->next;
 }
 
-void mu_exchanges_ended(struct mu_exchanges *exchanges, uint32_t job, uint32_t rank, bool failed)
+/* In each job that has it: its own, and those that this is a part of. */
+static void end_rank(struct mu_exchanges *exchanges, const struct mu_roll_job *roll, uint32_t rank)
 {
-    struct mu_exchange_job *known = mu_exchanges_find(exchanges, job);
-    if (known == NULL || rank >= known->size || known->ended[rank] != 0)
-        return;
-    known->ended[rank] = failed ? MU_ENDED_FAILED : MU_ENDED_LEFT;
-    for (struct mu_series *series = known->series; series != NULL; series = series->next)
-        mu_series_ended(series, rank);
-    mu_joined_ended(exchanges, job, rank, failed);
+    for (struct mu_exchange_job *job = exchanges->jobs; job != NULL; job = job->next)
+        for (uint32_t i = 0; i < job->share_count; i++)
+            for (struct mu_series *series = job->series;
+                 job->shares[i].roll == roll && series != NULL; series = series->next)
+                mu_series_ended(series, job->shares[i].first + rank);
     mu_exchanges_later(exchanges);
 }
 
-void mu_exchanges_dead(struct mu_exchanges *exchanges, mu_slot node)
+/* Of ranks here ENDED has said it, or will. */
+static void end_remote(void *arg, const struct mu_local_event *event)
 {
-    if (node >= exchanges->config.net->self.size || node == exchanges->self ||
-        exchanges->dead[node])
+    struct mu_exchanges *exchanges = arg;
+    if (event->subject != MU_SUBJECT_PROCESS)
         return;
-    exchanges->dead[node] = true;
+    const struct mu_roll_job *roll = mu_roll_find(exchanges->config.roll, event->job);
+    if (roll != NULL && mu_roll_place(roll, event->rank) == UINT32_MAX)
+        end_rank(exchanges, roll, event->rank);
+}
+
+static void lose_node(struct mu_exchanges *exchanges, mu_slot node)
+{
+    if (node == exchanges->self)
+        return;
     mu_bulk_dead(exchanges->bulk, node);
     mu_questions_dead(exchanges, node);
     for (struct mu_early **early = &exchanges->early; *early != NULL;)
@@ -156,6 +212,39 @@ void mu_exchanges_dead(struct mu_exchanges *exchanges, mu_slot node)
             drop_early(exchanges, early);
         else
             early = &(*early)->next;
+}
+
+const char *mu_exchanges_changed(struct mu_exchanges *exchanges,
+                                 const struct mu_roll_change *change)
+{
+    switch (change->what) {
+    case MU_ROLL_BEGAN:
+        return begin_job(exchanges, change->job);
+    case MU_ROLL_OVER:
+        mu_joined_over(exchanges, change->job);
+        mu_exchanges_end_job(exchanges, change->job->number);
+        return NULL;
+    case MU_ROLL_ENDED:
+        end_rank(exchanges, change->job, change->rank);
+        return NULL;
+    case MU_ROLL_GONE:
+        mu_roll_events(change, end_remote, exchanges);
+        return NULL;
+    case MU_ROLL_DEAD:
+        mu_roll_events(change, end_remote, exchanges);
+        lose_node(exchanges, change->member.slot);
+        return NULL;
+    case MU_ROLL_VIEW:
+        mu_roll_events(change, end_remote, exchanges);
+        for (uint32_t i = 0; i < change->out_count; i++)
+            lose_node(exchanges, change->outs[i].slot);
+        return NULL;
+    case MU_ROLL_NOTHING:
+    case MU_ROLL_STARTED:
+    case MU_ROLL_PROVEN:
+        return NULL;
+    }
+    abort();
 }
 
 /* The core hears who is out before anything else: whoever has lost all its own participants knows
@@ -422,14 +511,11 @@ int mu_exchanges_open(const struct mu_exchanges_config *config, struct mu_exchan
     const struct mu_bulk_hooks hooks = {made, on_message, on_fenced};
     made->config = *config;
     made->self = config->net->self.from;
-    made->dead = calloc(config->net->self.size, sizeof *made->dead);
     made->bulk = mu_bulk_open(config->net, config->addresses, &hooks);
     made->resting_max = MU_EXCHANGES_RESTING_MAX;
     made->early_end = &made->early;
     made->questions_end = &made->questions;
-    if (made->dead == NULL || made->bulk == NULL) {
-        mu_bulk_close(made->bulk);
-        free(made->dead);
+    if (made->bulk == NULL) {
         free(made);
         return ENOMEM;
     }
@@ -475,7 +561,6 @@ void mu_exchanges_close(struct mu_exchanges *exchanges)
         exchanges->jobs = job->next;
         mu_exchanges_free_job(job);
     }
-    free(exchanges->dead);
     free(exchanges->update.effects);
     free(exchanges->made);
     uv_close((uv_handle_t *)&exchanges->later, on_handle_closed);

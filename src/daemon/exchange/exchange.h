@@ -7,8 +7,8 @@
 #define MU_DAEMON_EXCHANGE_EXCHANGE_H
 
 #include "daemon/peers/bulk.h"
+#include "daemon/roll/roll.h"
 #include "wire/peer/exchange.h"
-#include "wire/launch/launch.h"
 
 struct mu_exchanges;
 
@@ -35,6 +35,7 @@ struct mu_exchanges_hooks {
 
 struct mu_exchanges_config {
     struct mu_net *net;                  /* its loop, slot and size */
+    const struct mu_roll *roll;          /* open for longer than this */
     const struct sockaddr_in *addresses; /* of all slots; both stay the caller's */
     uint8_t shift;                       /* the fan-out of trees is 2^shift */
     struct mu_exchanges_hooks hooks;
@@ -100,10 +101,10 @@ const char *mu_exchange_answer(struct mu_exchanges *exchanges,
 /* A member has connected (door.h), for bulk. */
 void mu_exchanges_member(struct mu_exchanges *exchanges, struct mu_conn *conn);
 
-/* A job begins here.  NULL, or why not.  Who of it is gone already is told right after it. */
-const char *mu_exchanges_job(struct mu_exchanges *exchanges, uint32_t job,
-                             const struct mu_launch_job *spec);
-void mu_exchanges_job_over(struct mu_exchanges *exchanges, uint32_t job);
+/* The roll has changed: each change once.  NULL; or of BEGAN why this job cannot be.  Then it is to
+ * be over. */
+const char *mu_exchanges_changed(struct mu_exchanges *exchanges,
+                                 const struct mu_roll_change *change);
 
 /* Several jobs that have begun here, as one: its ranks are those of the first, then those of the
  * second, and so on.  For exchanges among processes of all of them.  The caller gives it a number
@@ -111,12 +112,6 @@ void mu_exchanges_job_over(struct mu_exchanges *exchanges, uint32_t job);
  * of them is.  Once more is no harm.  NULL, or why not. */
 const char *mu_exchanges_join(struct mu_exchanges *exchanges, uint32_t number, const uint32_t *jobs,
                               uint32_t count);
-
-/* A process, of whichever node, has ended: it failed, or it left.  Once more is no harm. */
-void mu_exchanges_ended(struct mu_exchanges *exchanges, uint32_t job, uint32_t rank, bool failed);
-
-/* A node is dead.  That its processes are is told as well, one by one. */
-void mu_exchanges_dead(struct mu_exchanges *exchanges, mu_slot node);
 
 struct mu_exchanges_counts {
     uint64_t done;     /* exchanges */

@@ -6,7 +6,7 @@
 #include "daemon/exchange/exchange.h"
 
 enum {
-    MU_EXCHANGES_PAST = 256,
+    MU_JOINED_PAST = 256,
     MU_EXCHANGES_RESTING_MAX = 1024 * 1024, /* bytes of series that are done, for each job */
     MU_SERIES_ID_BYTES = 16,
     MU_SETTLE_JOB = 0, /* no job has this number: a question of the exchanges themselves */
@@ -53,29 +53,28 @@ struct mu_settled {
     uint64_t done; /* 0: this place is free */
 };
 
-/* A job that is part of another one (mu_exchanges_join()), and which ranks it has there. */
-struct mu_joined {
-    uint32_t job, first, size;
+/* A job of the roll, and which ranks it has here. */
+struct mu_exchange_share {
+    const struct mu_roll_job *roll;
+    uint32_t first;
 };
 
+/* A job of the roll; or several as one (mu_exchanges_join()). */
 struct mu_exchange_job {
     struct mu_exchange_job *next;
     uint32_t number;
     uint32_t size;
     uint32_t run_count;
-    struct mu_launch_run *runs;
-    uint8_t *ended; /* by rank: 0, or enum mu_ended */
+    uint32_t share_count; /* more than one, or 'joined': several as one */
+    struct mu_exchange_share *shares;
+    bool joined;
     struct mu_series *series;
     bool outs_wait;             /* somebody may be out, and the core does not know */
     struct mu_settled *settled; /* by id */
     uint32_t settled_count, settled_room;
     struct mu_sweep *sweep; /* others are being asked; NULL: not now */
     size_t resting_max;     /* of this job, if that is more */
-    uint32_t joined_count;  /* 0: a job by itself */
-    struct mu_joined *joined;
 };
-
-enum mu_ended { MU_ENDED_LEFT = 1, MU_ENDED_FAILED };
 
 /* A message of a job that has not begun here. */
 struct mu_early {
@@ -108,12 +107,11 @@ struct mu_exchanges {
     mu_slot self;
     struct mu_bulk *bulk;
     struct mu_exchange_job *jobs;
-    uint32_t past[MU_EXCHANGES_PAST]; /* jobs that are over; 0: none */
+    uint32_t past[MU_JOINED_PAST]; /* several as one that are over; 0: none */
     uint32_t past_next;
     struct mu_early *early, **early_end;            /* the oldest first */
     struct mu_question *questions, **questions_end; /* the oldest first */
     uint64_t numbers;                               /* of questions, given out */
-    uint8_t *dead;                                  /* by slot */
     uv_idle_t later;                                /* what is called from the loop only */
     uv_timer_t lease;                               /* looks whether it is held again */
     uint32_t handles;                               /* of the loop, that are not closed yet */
@@ -131,9 +129,22 @@ struct mu_exchanges {
 struct mu_exchange_job *mu_exchanges_find(const struct mu_exchanges *exchanges, uint32_t job);
 bool mu_exchanges_is_past(const struct mu_exchanges *exchanges, uint32_t job);
 
+/* With room for so many shares.  NULL: no memory. */
+struct mu_exchange_job *mu_exchanges_make_job(uint32_t number, uint32_t shares);
+void mu_exchanges_add_share(struct mu_exchange_job *job, const struct mu_roll_job *roll);
+
 /* Takes what is in it.  NULL is fine. */
 void mu_exchanges_free_job(struct mu_exchange_job *job);
 void mu_exchanges_add_job(struct mu_exchanges *exchanges, struct mu_exchange_job *job);
+void mu_exchanges_end_job(struct mu_exchanges *exchanges, uint32_t job);
+
+/* Does another node live, as far as is known here?  This one does. */
+bool mu_exchanges_is_dead(const struct mu_exchanges *exchanges, mu_slot node);
+
+/* The i-th run of ranks, as they are numbered in this job; what is known of such a rank. */
+struct mu_launch_run mu_exchange_run(const struct mu_exchange_job *job, uint32_t i);
+mu_slot mu_exchange_node(const struct mu_exchange_job *job, uint32_t rank);
+enum mu_rank_state mu_exchange_state(const struct mu_exchange_job *job, uint32_t rank);
 
 /* Something is to be called from the loop. */
 void mu_exchanges_later(struct mu_exchanges *exchanges);
@@ -185,10 +196,10 @@ void mu_settle_over(struct mu_exchange_job *job);
 void mu_settle_asked(struct mu_exchanges *exchanges, const struct mu_exchange_ticket *ticket,
                      const uint8_t *bytes, size_t count);
 
-/* ---- join.c: what happens to a job happens to those that it is a part of ---- */
+/* ---- join.c: several jobs as one ---- */
 
-void mu_joined_ended(struct mu_exchanges *exchanges, uint32_t job, uint32_t rank, bool failed);
-void mu_joined_over(struct mu_exchanges *exchanges, uint32_t job);
+/* One of its jobs is over, and so is it. */
+void mu_joined_over(struct mu_exchanges *exchanges, const struct mu_roll_job *roll);
 
 /* ---- ask.c ---- */
 

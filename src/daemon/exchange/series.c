@@ -22,17 +22,12 @@ static bool has_rank(const struct mu_series *series, uint32_t rank)
     return low < series->run_count && series->runs[low].first <= rank;
 }
 
-static mu_slot node_of(const struct mu_exchange_job *job, uint32_t rank)
+static bool takes(const struct mu_series *series, const struct mu_launch_run *run)
 {
-    const struct mu_launch_job spec = {
-        .size = job->size, .run_count = job->run_count, .runs = job->runs};
-    return mu_launch_run_of(&spec, rank)->slot;
-}
-
-static int compare_slots(const void *a, const void *b)
-{
-    mu_slot left = *(const mu_slot *)a, right = *(const mu_slot *)b;
-    return left < right ? -1 : left > right;
+    for (uint32_t k = 0; k < run->count; k++)
+        if (has_rank(series, run->first + k))
+            return true;
+    return false;
 }
 
 /* The nodes of the ranks, in order, each once.  NULL: no memory. */
@@ -43,23 +38,13 @@ static struct mu_span *spans_of(const struct mu_series *series, uint32_t *count)
     struct mu_span *spans = calloc(job->run_count, sizeof *spans);
     uint32_t found = 0;
     *count = 0;
-    for (uint32_t i = 0; slots != NULL && i < job->run_count; i++)
-        for (uint32_t k = 0; k < job->runs[i].count; k++)
-            if (has_rank(series, job->runs[i].first + k)) {
-                slots[found++] = job->runs[i].slot;
-                break;
-            }
-    if (slots != NULL && spans != NULL)
-        qsort(slots, found, sizeof *slots, compare_slots);
-    for (uint32_t i = 0; spans != NULL && i < found; i++) {
-        struct mu_span *last = *count > 0 ? &spans[*count - 1] : NULL;
-        if (last != NULL && slots[i] < last->first + last->count)
-            continue;
-        if (last != NULL && slots[i] == last->first + last->count)
-            last->count++;
-        else
-            spans[(*count)++] = (struct mu_span){.first = slots[i], .count = 1};
+    for (uint32_t i = 0; slots != NULL && i < job->run_count; i++) {
+        const struct mu_launch_run run = mu_exchange_run(job, i);
+        if (takes(series, &run))
+            slots[found++] = run.slot;
     }
+    if (slots != NULL && spans != NULL)
+        *count = mu_roll_spans(slots, found, spans);
     bool good = slots != NULL && spans != NULL;
     free(slots);
     if (!good)
@@ -76,13 +61,14 @@ static void count_living(struct mu_series *series)
 {
     const struct mu_exchange_job *job = series->job;
     for (uint32_t i = 0; i < job->run_count; i++) {
-        uint32_t position = position_of(series, job->runs[i].slot);
-        for (uint32_t k = 0; k < job->runs[i].count; k++) {
-            uint32_t rank = job->runs[i].first + k;
+        const struct mu_launch_run run = mu_exchange_run(job, i);
+        uint32_t position = position_of(series, run.slot);
+        for (uint32_t k = 0; k < run.count; k++) {
+            uint32_t rank = run.first + k;
             if (!has_rank(series, rank))
                 continue;
             series->living[position]++;
-            if (job->ended[rank] != 0)
+            if (mu_exchange_state(job, rank) >= MU_RANK_LEFT)
                 mu_series_ended(series, rank);
         }
     }
@@ -398,7 +384,7 @@ void mu_series_ended(struct mu_series *series, uint32_t rank)
 {
     if (!has_rank(series, rank))
         return;
-    series->living[position_of(series, node_of(series->job, rank))]--;
+    series->living[position_of(series, mu_exchange_node(series->job, rank))]--;
     series->job->outs_wait = true;
 }
 
@@ -435,12 +421,12 @@ static uint32_t count_missed(const struct mu_series *series, const uint64_t *hav
     const struct mu_exchange_job *job = series->job;
     uint32_t missed = 0;
     for (uint32_t i = 0; i < job->run_count; i++) {
-        uint32_t position = position_of(series, job->runs[i].slot);
+        const struct mu_launch_run run = mu_exchange_run(job, i);
+        uint32_t position = position_of(series, run.slot);
         if (position == UINT32_MAX || mu_allgather_in(have, position))
             continue;
-        for (uint32_t rank = job->runs[i].first; rank - job->runs[i].first < job->runs[i].count;
-             rank++)
-            missed += has_rank(series, rank) && job->ended[rank] == MU_ENDED_FAILED;
+        for (uint32_t rank = run.first; rank - run.first < run.count; rank++)
+            missed += has_rank(series, rank) && mu_exchange_state(job, rank) == MU_RANK_FAILED;
     }
     return missed;
 }

@@ -2,6 +2,7 @@
  * many nodes from FIRST on, with EACH ranks on every one; after the last block the first one comes
  * again.  Nodes are numbered without gaps, in the order of slots. */
 #include "daemon/pmi/space.h"
+#include "daemon/roll/roll.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,29 +12,17 @@ struct block {
     uint32_t first, nodes, each;
 };
 
-static int compare_slots(const void *a, const void *b)
-{
-    mu_slot left = *(const mu_slot *)a, right = *(const mu_slot *)b;
-    return left < right ? -1 : left > right;
-}
-
 /* The slots of the job in order, each once.  Returns how many. */
 static uint32_t list_slots(const struct mu_launch_job *spec, mu_slot *slots)
 {
-    uint32_t kept = 0;
     for (uint32_t i = 0; i < spec->run_count; i++)
         slots[i] = spec->runs[i].slot;
-    qsort(slots, spec->run_count, sizeof *slots, compare_slots);
-    for (uint32_t i = 0; i < spec->run_count; i++)
-        if (kept == 0 || slots[kept - 1] != slots[i])
-            slots[kept++] = slots[i];
-    return kept;
+    return mu_roll_slots(slots, spec->run_count);
 }
 
 static uint32_t number_of(mu_slot slot, const mu_slot *slots, uint32_t count)
 {
-    const mu_slot *found = bsearch(&slot, slots, count, sizeof *slots, compare_slots);
-    return (uint32_t)(found - slots);
+    return mu_roll_slot_place(slots, count, slot);
 }
 
 static uint32_t make_blocks(const struct mu_launch_job *spec, const mu_slot *slots, uint32_t count,

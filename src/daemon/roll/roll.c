@@ -60,18 +60,33 @@ static int compare_slots(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-uint32_t mu_roll_slots(const struct mu_launch_job *spec, mu_roll_takes *takes, const void *arg,
-                       mu_slot *slots)
+uint32_t mu_roll_slots(mu_slot *slots, uint32_t count)
 {
-    uint32_t found = 0, kept = 0;
-    for (uint32_t i = 0; i < spec->run_count; i++)
-        if (takes == NULL || takes(arg, &spec->runs[i]))
-            slots[found++] = spec->runs[i].slot;
-    qsort(slots, found, sizeof *slots, compare_slots);
-    for (uint32_t i = 0; i < found; i++)
+    uint32_t kept = 0;
+    qsort(slots, count, sizeof *slots, compare_slots);
+    for (uint32_t i = 0; i < count; i++)
         if (kept == 0 || slots[kept - 1] != slots[i])
             slots[kept++] = slots[i];
     return kept;
+}
+
+uint32_t mu_roll_slot_place(const mu_slot *slots, uint32_t count, mu_slot slot)
+{
+    const mu_slot *found = bsearch(&slot, slots, count, sizeof *slots, compare_slots);
+    assert(found != NULL);
+    return (uint32_t)(found - slots);
+}
+
+uint32_t mu_roll_spans(mu_slot *slots, uint32_t count, struct mu_span *spans)
+{
+    uint32_t made = 0;
+    count = mu_roll_slots(slots, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (made > 0 && spans[made - 1].first + spans[made - 1].count == slots[i])
+            spans[made - 1].count++;
+        else
+            spans[made++] = (struct mu_span){.first = slots[i], .count = 1};
+    return made;
 }
 
 static bool has_ended(const struct mu_roll_job *job, uint32_t rank)
@@ -196,11 +211,6 @@ static struct mu_roll_change refuse(struct mu_roll *roll, const char *why_not)
 
 static void end_rank(struct mu_roll_job *job, uint32_t rank, bool failed)
 {
-    uint32_t place = mu_roll_place(job, rank);
-    if (place != UINT32_MAX)
-        job->here[place].pid = 0; /* the number may be used again */
-    if (has_ended(job, rank))
-        return;
     job->states[rank] = failed ? MU_RANK_FAILED : MU_RANK_LEFT;
     job->ended++;
 }
@@ -211,7 +221,12 @@ static void enroll(struct mu_roll_job *job, const struct mu_local_event *event)
     mu_gone_add(&job->gone, event->rank, event);
     job->failed += failed;
     job->left += !failed;
-    end_rank(job, event->rank, failed);
+    uint32_t place = mu_roll_place(job, event->rank);
+    if (place == UINT32_MAX)
+        end_rank(job, event->rank, failed);
+    else
+        job->here[place].pid =
+            0; /* the number may be used again; of its end we have our own word */
 }
 
 /* The processes of a job that ran on a dead node and are not gone yet.  'node' is its event. */
@@ -379,7 +394,7 @@ struct mu_roll_change mu_roll_started(struct mu_roll *roll, uint32_t job, uint32
 {
     struct mu_roll_change change = nothing(roll);
     struct mu_roll_here *here = find_here(&change, job, rank);
-    if (here == NULL || has_ended(change.job, rank))
+    if (here == NULL || has_ended(change.job, rank) || mu_gone_has(&change.job->gone, rank))
         return nothing(roll);
     here->pid = pid;
     change.job->states[rank] = MU_RANK_RUNS;
@@ -390,8 +405,10 @@ struct mu_roll_change mu_roll_started(struct mu_roll *roll, uint32_t job, uint32
 struct mu_roll_change mu_roll_ended(struct mu_roll *roll, uint32_t job, uint32_t rank, bool failed)
 {
     struct mu_roll_change change = nothing(roll);
-    if (find_here(&change, job, rank) == NULL || has_ended(change.job, rank))
+    struct mu_roll_here *here = find_here(&change, job, rank);
+    if (here == NULL || has_ended(change.job, rank))
         return nothing(roll);
+    here->pid = 0;
     end_rank(change.job, rank, failed);
     change.what = MU_ROLL_ENDED;
     change.failed = failed;

@@ -14,6 +14,7 @@
 #ifndef MU_DAEMON_ROLL_ROLL_H
 #define MU_DAEMON_ROLL_ROLL_H
 
+#include "core/base/members.h"
 #include "core/base/roster.h"
 #include "daemon/roll/unbegun.h"
 
@@ -50,10 +51,10 @@ struct mu_roll_job {
     uint64_t order;           /* which this says: from 1 */
     uint32_t number;
     struct mu_launch_job spec; /* size and runs only */
-    uint8_t *states;           /* by rank: enum mu_rank_state, as it was known first */
-    uint32_t ended;            /* ranks that left or failed */
-    struct mu_gone_list gone;  /* of these, whom everybody has been told of */
-    uint32_t failed, left;     /* of these */
+    uint8_t *states;          /* by rank: enum mu_rank_state; of this node's by its own word only */
+    uint32_t ended;           /* ranks that left or failed */
+    struct mu_gone_list gone; /* of these, whom everybody has been told of */
+    uint32_t failed, left;    /* of these */
     uint32_t here_count;
     struct mu_roll_here *here; /* by increasing rank */
 };
@@ -100,11 +101,11 @@ enum mu_rank_state mu_roll_state(const struct mu_roll_job *job, uint32_t rank);
 /* Its place among those of this node; UINT32_MAX: it is not here. */
 uint32_t mu_roll_place(const struct mu_roll_job *job, uint32_t rank);
 
-/* The slots of a job, in order, each once; 'slots' has room for run_count of them.  Of the runs
- * only those that 'takes' (NULL: all).  Returns how many. */
-typedef bool mu_roll_takes(const void *arg, const struct mu_launch_run *run);
-uint32_t mu_roll_slots(const struct mu_launch_job *spec, mu_roll_takes *takes, const void *arg,
-                       mu_slot *slots);
+/* Slots put in order, each once; and what they are as spans, for which there is room for each slot.
+ * Both return how many there are. */
+uint32_t mu_roll_slots(mu_slot *slots, uint32_t count);
+uint32_t mu_roll_slot_place(const mu_slot *slots, uint32_t count, mu_slot slot); /* it is there */
+uint32_t mu_roll_spans(mu_slot *slots, uint32_t count, struct mu_span *spans);
 
 /* Do others than this rank run, of whichever job, as far as is known here? */
 bool mu_roll_others(const struct mu_roll *roll, uint32_t job, uint32_t rank);

@@ -2,6 +2,7 @@
  * that the test delivers, and processes as sockets. */
 #define _GNU_SOURCE
 #include "daemon/agree/inside.h"
+#include "test_rolls.h"
 #include "wire/peer/agree_frame.h"
 #include "wire/local/ballot.h"
 
@@ -24,6 +25,7 @@ struct letter {
 };
 
 struct node {
+    struct mu_roll roll;
     struct mu_agreements *agreements;
     bool lease;
     bool is_dead;
@@ -107,6 +109,18 @@ static void on_dying(void *owner, uint32_t job, uint32_t rank)
 static const struct mu_launch_run runs[NODES] = {{0, 0, 2}, {1, 2, 2}, {2, 4, 2}};
 static const struct mu_launch_job spec = {.size = RANKS, .run_count = NODES, .runs = runs};
 
+static const char *changed(struct node *node, struct mu_roll_change change)
+{
+    return mu_agreements_changed(node->agreements, &change);
+}
+
+static void begin_job(struct node *node, const struct mu_launch_job *job)
+{
+    const struct mu_roll_change change = mu_roll_begin(&node->roll, JOB, job);
+    assert_int_equal(change.what, MU_ROLL_BEGAN);
+    assert_null(changed(node, change));
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -116,15 +130,15 @@ static int begin(void **state)
     memset(voters, 0xff, sizeof voters);
     for (mu_slot slot = 0; slot < NODES; slot++) {
         nodes[slot] = (struct node){.lease = true};
+        roll_found(&nodes[slot].roll, slot, NODES);
         const struct mu_agreements_config config = {.loop = &loop,
-                                                    .size = NODES,
-                                                    .self = slot,
+                                                    .roll = &nodes[slot].roll,
                                                     .shift = 1,
                                                     .hooks = {&nodes[slot], on_send, on_lease,
                                                               on_announce, on_dead, on_fenced,
                                                               on_fault, on_dying}};
         assert_int_equal(mu_agreements_open(&config, &nodes[slot].agreements), 0);
-        assert_null(mu_agreements_job(nodes[slot].agreements, JOB, &spec));
+        begin_job(&nodes[slot], &spec);
     }
     return 0;
 }
@@ -138,6 +152,8 @@ static int finish(void **state)
         if (voters[rank] >= 0)
             close(voters[rank]);
     uv_run(&loop, UV_RUN_DEFAULT);
+    for (mu_slot slot = 0; slot < NODES; slot++)
+        mu_roll_close(&nodes[slot].roll);
     assert_int_equal(uv_loop_close(&loop), 0);
     return 0;
 }
@@ -267,14 +283,14 @@ static void end(uint32_t rank, bool failed)
 {
     close(voters[rank]);
     voters[rank] = -1;
-    mu_agreements_ended(nodes[rank / PROCS].agreements, JOB, rank, failed);
+    struct node *node = &nodes[rank / PROCS];
+    changed(node, roll_end(&node->roll, JOB, rank, failed));
 }
 
 static void tell_dead(mu_slot slot, mu_slot dead, bool proven)
 {
     nodes[dead].is_dead = true;
-    struct mu_roster_entry death = {.slot = dead, .incarnation = 1, .proven = proven};
-    mu_agreements_dead(nodes[slot].agreements, death);
+    changed(&nodes[slot], roll_lose(&nodes[slot].roll, dead, proven));
 }
 
 static void kill_node(mu_slot slot)
@@ -481,7 +497,7 @@ static void words_of_one_group_too_many_come_again_later(void **state)
     settle();
     assert_int_equal(nodes[0].faults, faults + 1);
     assert_int_equal(nodes[0].cuts, 0);
-    mu_agreements_job_over(nodes[0].agreements, JOB);
+    changed(&nodes[0], mu_roll_over(&nodes[0].roll, JOB, 1));
     settle();
     assert_int_equal(nodes[0].cuts, 1);
     for (int i = 0; i < GROUPS; i++)
@@ -492,8 +508,8 @@ static void who_never_joined_is_told_of_the_group(void **state)
 {
     (void)state;
     uint8_t gone[RANKS] = {[4] = MU_BALLOT_FAILED, [5] = MU_BALLOT_LEFT};
-    mu_agreements_ended(nodes[2].agreements, JOB, 4, true);
-    mu_agreements_ended(nodes[2].agreements, JOB, 5, false);
+    changed(&nodes[2], roll_end(&nodes[2].roll, JOB, 4, true));
+    changed(&nodes[2], roll_end(&nodes[2].roll, JOB, 5, false));
     for (uint32_t rank = 0; rank < 4; rank++)
         join(rank);
     call_but(3u << 4, 0);
@@ -522,15 +538,15 @@ static void a_high_slot_does_not_wait_longer(void **state)
             high[i] = (struct mu_launch_run){.slot = SIZE - count + i, .first = i, .count = 1};
         const struct mu_launch_job job = {.size = count, .run_count = count, .runs = high};
         struct node node = {.lease = true};
+        roll_found(&node.roll, SELF, SIZE);
         const struct mu_agreements_config config = {.loop = &loop,
-                                                    .size = SIZE,
-                                                    .self = SELF,
+                                                    .roll = &node.roll,
                                                     .shift = 1,
                                                     .hooks = {&node, on_send_away, on_lease,
                                                               on_announce, on_dead, on_fenced,
                                                               on_fault, on_dying}};
         assert_int_equal(mu_agreements_open(&config, &node.agreements), 0);
-        assert_null(mu_agreements_job(node.agreements, JOB, &job));
+        begin_job(&node, &job);
         int ends[2];
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
         voters[0] = ends[0];
@@ -545,6 +561,7 @@ static void a_high_slot_does_not_wait_longer(void **state)
             uv_run(&loop, UV_RUN_ONCE);
         mu_agreements_close(node.agreements);
         uv_run(&loop, UV_RUN_NOWAIT);
+        mu_roll_close(&node.roll);
         close(voters[0]);
         voters[0] = -1;
     }
@@ -647,7 +664,7 @@ static void who_hangs_up_seems_to_be_dying(void **state)
     assert_int_equal(nodes[2].dying, 1);
     call_but(1u << 4, 0);
     expect_silence(1u << 4); /* it is waited for, until its end is known */
-    mu_agreements_ended(nodes[2].agreements, JOB, 4, true);
+    changed(&nodes[2], roll_end(&nodes[2].roll, JOB, 4, true));
     settle();
     const uint8_t gone[RANKS] = {[4] = MU_BALLOT_FAILED};
     expect_decision(1u << 4, gone);
@@ -658,7 +675,7 @@ static void what_comes_after_the_job_is_for_nobody(void **state)
     (void)state;
     join_all();
     call_but(3, 0);
-    mu_agreements_job_over(nodes[0].agreements, JOB);
+    changed(&nodes[0], mu_roll_over(&nodes[0].roll, JOB, 1));
     const struct mu_agree_message late = {
         .type = MU_AGREE_UP, .group = (uint64_t)JOB << 32, .round = 1};
     uint8_t bytes[MU_WIRE_FRAME_MAX];

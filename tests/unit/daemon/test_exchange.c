@@ -2,6 +2,7 @@
  * connections, that die, break, and hear of it each in its own time. */
 #include "daemon/exchange/inside.h"
 #include "test_bulk_hosts.h"
+#include "test_rolls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@ enum { NODES = 21, PROCS = 2, RANKS = NODES * PROCS, JOB = 9, FENCE = 1, SHIFT =
 
 struct host {
     mu_slot slot;
+    struct mu_roll roll;
     struct mu_exchanges *exchanges;
     bool is_dead;
     /* the result that came last */
@@ -161,13 +163,18 @@ static void on_member(void *owner, struct mu_conn *conn)
     mu_exchanges_member(host->exchanges, conn);
 }
 
+static const char *changed(mu_slot slot, struct mu_roll_change change)
+{
+    return mu_exchanges_changed(at(slot), &change);
+}
+
 static void begin_job(mu_slot slot)
 {
     struct mu_launch_run runs[NODES];
     for (mu_slot i = 0; i < NODES; i++)
         runs[i] = (struct mu_launch_run){i, i * PROCS, PROCS};
     const struct mu_launch_job spec = {.size = RANKS, .run_count = NODES, .runs = runs};
-    assert_null(mu_exchanges_job(at(slot), JOB, &spec));
+    assert_null(changed(slot, mu_roll_begin(&hosts[slot].roll, JOB, &spec)));
 }
 
 static int open_hosts(void **state)
@@ -181,8 +188,10 @@ static int open_hosts(void **state)
     hosts_open(NODES, on_member, owners);
     for (mu_slot slot = 0; slot < NODES; slot++) {
         hosts[slot].slot = slot;
+        roll_found(&hosts[slot].roll, slot, NODES);
         const struct mu_exchanges_config config = {
             .net = &sockets[slot].net,
+            .roll = &hosts[slot].roll,
             .addresses = addresses,
             .shift = SHIFT,
             .hooks = {&hosts[slot], on_asked, on_fenced, on_lease}};
@@ -205,6 +214,8 @@ static int finish(void **state)
     for (mu_slot slot = 0; slot < NODES; slot++)
         mu_exchanges_close(at(slot));
     hosts_close(NODES);
+    for (mu_slot slot = 0; slot < NODES; slot++)
+        mu_roll_close(&hosts[slot].roll);
     return 0;
 }
 
@@ -219,8 +230,8 @@ static void die(mu_slot slot)
 static void tell_dead(mu_slot slot, mu_slot dead)
 {
     for (uint32_t i = 0; i < PROCS; i++)
-        mu_exchanges_ended(at(slot), JOB, dead * PROCS + i, true);
-    mu_exchanges_dead(at(slot), dead);
+        changed(slot, roll_end(&hosts[slot].roll, JOB, dead * PROCS + i, true));
+    changed(slot, roll_lose(&hosts[slot].roll, dead, true));
 }
 
 static void tell_all_dead(mu_slot dead)
@@ -235,7 +246,7 @@ static void end_process(uint32_t rank, bool failed)
 {
     for (mu_slot slot = 0; slot < NODES; slot++)
         if (!hosts[slot].is_dead)
-            mu_exchanges_ended(at(slot), JOB, rank, failed);
+            changed(slot, roll_end(&hosts[slot].roll, JOB, rank, failed));
 }
 
 static void run(uint32_t turns)
@@ -438,14 +449,14 @@ static void a_result_waits_for_the_news_of_who_is_missing(void **state)
     (void)state;
     for (mu_slot slot = 0; slot < NODES; slot++)
         for (uint32_t i = 0; i < PROCS && slot != 1; i++)
-            mu_exchanges_ended(at(slot), JOB, 2 * PROCS + i, true);
+            changed(slot, roll_end(&hosts[slot].roll, JOB, 2 * PROCS + i, true));
     hosts[2].is_dead = true; /* as far as parts are concerned */
     come_all();
     UNTIL(hosts[0].done == 1 && hosts[3].done == 1);
     run(30);
     assert_int_equal(hosts[1].done, 0);
     for (uint32_t i = 0; i < PROCS; i++)
-        mu_exchanges_ended(at(1), JOB, 2 * PROCS + i, true);
+        changed(1, roll_end(&hosts[1].roll, JOB, 2 * PROCS + i, true));
     UNTIL(all_done(1));
     expect_parts_of_the_living(1);
     assert_int_equal(hosts[1].missed, PROCS);
@@ -478,7 +489,7 @@ static void who_fails_after_having_come_is_not_missed(void **state)
     come(2, FENCE, all_ranks);
     run(30);
     for (mu_slot slot = 0; slot < NODES; slot += 3)
-        mu_exchanges_ended(at(slot), JOB, 2 * PROCS, true);
+        changed(slot, roll_end(&hosts[slot].roll, JOB, 2 * PROCS, true));
     for (mu_slot slot = 0; slot < NODES; slot++)
         if (slot != 2)
             come(slot, FENCE, all_ranks);
@@ -792,7 +803,7 @@ static void nobody_is_called_after_the_job(void **state)
     assert_null(mu_exchange_ask(at(3), JOB, 2, NULL, 0, on_answered, &hosts[3]));
     UNTIL(hosts[2].asked == 1);
     for (mu_slot slot = 0; slot < NODES; slot++)
-        mu_exchanges_job_over(at(slot), JOB);
+        changed(slot, mu_roll_over(&hosts[slot].roll, JOB, 1));
     assert_null(mu_exchange_answer(at(2), &hosts[2].ticket, NULL, 0));
     run(20);
     for (mu_slot slot = 0; slot < NODES; slot++)

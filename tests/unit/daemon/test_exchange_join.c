@@ -2,6 +2,7 @@
  * connections.  Parents run on nodes 0 to 2, children on nodes 2 to 5; every daemon knows both. */
 #include "daemon/exchange/inside.h"
 #include "test_bulk_hosts.h"
+#include "test_rolls.h"
 
 enum { NODES = 6, PARENTS = 1, CHILDREN = 2, STRANGERS = 3, CONNECT = 4 };
 enum { PARENT_COUNT = 3, CHILD_COUNT = 8, ALL = PARENT_COUNT + CHILD_COUNT };
@@ -9,6 +10,7 @@ enum { PARENT_COUNT = 3, CHILD_COUNT = 8, ALL = PARENT_COUNT + CHILD_COUNT };
 
 struct host {
     mu_slot slot;
+    struct mu_roll roll;
     struct mu_exchanges *exchanges;
     bool is_dead;
     uint32_t done, part_count, missed;
@@ -43,6 +45,11 @@ static void on_member(void *owner, struct mu_conn *conn)
     mu_exchanges_member(host->exchanges, conn);
 }
 
+static const char *changed(mu_slot slot, struct mu_roll_change change)
+{
+    return mu_exchanges_changed(at(slot), &change);
+}
+
 static void begin_jobs(mu_slot slot)
 {
     static const struct mu_launch_run of_parents[] = {{0, 0, 1}, {1, 1, 1}, {2, 2, 1}};
@@ -50,8 +57,8 @@ static void begin_jobs(mu_slot slot)
     const struct mu_launch_job parents = {.size = PARENT_COUNT, .run_count = 3, .runs = of_parents};
     const struct mu_launch_job children = {
         .size = CHILD_COUNT, .run_count = 4, .runs = of_children};
-    assert_null(mu_exchanges_job(at(slot), PARENTS, &parents));
-    assert_null(mu_exchanges_job(at(slot), CHILDREN, &children));
+    assert_null(changed(slot, mu_roll_begin(&hosts[slot].roll, PARENTS, &parents)));
+    assert_null(changed(slot, mu_roll_begin(&hosts[slot].roll, CHILDREN, &children)));
 }
 
 static int begin(void **state)
@@ -64,7 +71,9 @@ static int begin(void **state)
     hosts_open(NODES, on_member, owners);
     for (mu_slot slot = 0; slot < NODES; slot++) {
         hosts[slot].slot = slot;
+        roll_found(&hosts[slot].roll, slot, NODES);
         const struct mu_exchanges_config config = {.net = &sockets[slot].net,
+                                                   .roll = &hosts[slot].roll,
                                                    .addresses = addresses,
                                                    .shift = 1,
                                                    .hooks = {&hosts[slot], on_asked, on_fenced}};
@@ -80,6 +89,8 @@ static int finish(void **state)
     for (mu_slot slot = 0; slot < NODES; slot++)
         mu_exchanges_close(at(slot));
     hosts_close(NODES);
+    for (mu_slot slot = 0; slot < NODES; slot++)
+        mu_roll_close(&hosts[slot].roll);
     return 0;
 }
 
@@ -126,7 +137,7 @@ static void end_process(uint32_t job, uint32_t rank, bool failed)
 {
     for (mu_slot slot = 0; slot < NODES; slot++)
         if (!hosts[slot].is_dead)
-            mu_exchanges_ended(at(slot), job, rank, failed);
+            changed(slot, roll_end(&hosts[slot].roll, job, rank, failed));
 }
 
 /* ---- tests ---- */
@@ -201,7 +212,7 @@ static void a_node_dies_with_processes_of_both(void **state)
     end_process(CHILDREN, 1, true);
     for (mu_slot slot = 0; slot < NODES; slot++)
         if (slot != 2)
-            mu_exchanges_dead(at(slot), 2);
+            changed(slot, roll_lose(&hosts[slot].roll, 2, true));
     UNTIL(all_done(1));
     assert_int_equal(hosts[5].part_count, NODES - 1);
     assert_int_equal(hosts[5].missed, 3);
@@ -214,7 +225,7 @@ static void it_is_over_when_one_of_them_is(void **state)
         come(slot);
     run(20);
     for (mu_slot slot = 0; slot < NODES; slot++)
-        mu_exchanges_job_over(at(slot), CHILDREN);
+        changed(slot, mu_roll_over(&hosts[slot].roll, CHILDREN, 1));
     run(20);
     for (mu_slot slot = 0; slot < NODES; slot++) {
         assert_int_equal(hosts[slot].done, 0);

@@ -185,8 +185,10 @@ static void others_run_until_all_have_ended(void **state)
     begin(&roll, JOB);
     for (uint32_t rank = 0; rank < RANKS; rank++) {
         assert_true(mu_roll_others(&roll, JOB, 3));
-        if (rank != 3)
+        if (rank / 2 != SELF)
             process(&roll, JOB, rank, MU_VERDICT_LEFT);
+        else if (rank != 3)
+            mu_roll_ended(&roll, JOB, rank, true);
     }
     assert_false(mu_roll_others(&roll, JOB, 3));
     begin(&roll, JOB + 1);
@@ -459,22 +461,16 @@ static void counts_hold_whatever_happens(void **state)
 
 /* ---- the nodes of a job ---- */
 
-static bool is_odd(const void *arg, const struct mu_launch_run *run)
-{
-    (void)arg;
-    return run->slot % 2 == 1;
-}
-
-static void nodes_of_a_job_are_listed_in_order_and_once(void **state)
+static void slots_are_put_in_order_and_become_spans(void **state)
 {
     (void)state;
-    static const struct mu_launch_run runs[] = {{5, 0, 1}, {1, 1, 1}, {5, 2, 1}, {4, 3, 2}};
-    const struct mu_launch_job spec = {.size = 5, .run_count = 4, .runs = runs};
-    mu_slot slots[4];
-    assert_int_equal(mu_roll_slots(&spec, NULL, NULL, slots), 3);
-    assert_true(slots[0] == 1 && slots[1] == 4 && slots[2] == 5);
-    assert_int_equal(mu_roll_slots(&spec, is_odd, NULL, slots), 2);
-    assert_true(slots[0] == 1 && slots[1] == 5);
+    mu_slot slots[] = {5, 1, 5, 4, 1, 9};
+    struct mu_span spans[6];
+    assert_int_equal(mu_roll_spans(slots, 6, spans), 3);
+    assert_true(spans[0].first == 1 && spans[0].count == 1);
+    assert_true(spans[1].first == 4 && spans[1].count == 2);
+    assert_true(spans[2].first == 9 && spans[2].count == 1);
+    assert_int_equal(mu_roll_slots(slots, 0), 0);
 }
 
 int main(void)
@@ -494,7 +490,7 @@ int main(void)
         cmocka_unit_test(who_leaves_is_out_and_not_dead),
         cmocka_unit_test(a_view_that_breaks_a_rule_changes_nothing),
         cmocka_unit_test(counts_hold_whatever_happens),
-        cmocka_unit_test(nodes_of_a_job_are_listed_in_order_and_once),
+        cmocka_unit_test(slots_are_put_in_order_and_become_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
