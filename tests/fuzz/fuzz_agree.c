@@ -12,7 +12,8 @@ enum { SIZE = 8, SELF = 1, ROOM = 64, BYTES = 4096 };
 
 static struct mu_failed failed[ROOM];
 static struct mu_roster_entry dead[ROOM];
-static const struct mu_agree_room room = {failed, ROOM, dead, ROOM};
+static struct mu_agree_entry entries[ROOM];
+static const struct mu_agree_room room = {failed, ROOM, dead, ROOM, entries, ROOM};
 
 static bool decode(const uint8_t *bytes, size_t count, struct mu_agree_message *message)
 {

@@ -15,6 +15,7 @@
 #include "wire/peer/agree.h"
 #include "wire/local/board.h"
 #include "wire/peer/bulk.h"
+#include "wire/peer/view.h"
 #include "wire/peer/word.h"
 #include "wire/record/record.h"
 
@@ -136,6 +137,7 @@ static void make_agree(int number)
                                      {.node = 3, .process = (uint32_t)random_below(&r, 999)}};
         struct mu_roster_entry dead[] = {
             {0, 1, false}, {2, 1, true}, {(mu_slot)random_below(&r, 4) + 3, 1, number % 2 == 0}};
+        const struct mu_agree_entry entry = {.key = 7, .kind = 4, .length = 2, .bytes = {1, 2}};
         struct mu_agree_message message = {.type = (uint8_t)(1 + random_below(&r, 3)),
                                            .group = 1,
                                            .round = 1 + random_below(&r, 2)};
@@ -146,6 +148,8 @@ static void make_agree(int number)
             message.value.bits = random_u64(&r);
             message.value.failed = failed;
             message.value.failed_count = (uint32_t)random_below(&r, 3);
+            message.value.entries = &entry;
+            message.value.entry_count = (uint32_t)random_below(&r, 2);
         }
         uint8_t bytes[256];
         struct mu_writer inner;
@@ -160,6 +164,29 @@ static void make_agree(int number)
         mu_write_bytes(&writer, bytes, inner.used);
     }
     save("agree", number, &writer);
+}
+
+/* One message of a view. */
+static void make_view(int number)
+{
+    struct random r = {.state = (uint64_t)number};
+    const struct mu_span spans[] = {{0, 3}, {5, 1 + (uint32_t)random_below(&r, 9)}};
+    const struct mu_view_member members[] = {{1, 4097}, {6, (uint32_t)random_u64(&r) | 1}};
+    const struct mu_view_lost lost[] = {{.id = 3, .incarnation = 1, .counts = 1}};
+    const mu_slot joined[] = {6};
+    const struct mu_agree_entry join = {
+        .key = mu_view_key(6, 4097), .kind = MU_VIEW_KIND_JOIN, .length = 3, .bytes = {1, 2, 3}};
+    struct mu_view_message message = {.type = (uint8_t)(1 + number % MU_VIEW_MESSAGE_LAST),
+                                      .mark = {1 + random_below(&r, 9), random_u64(&r), false},
+                                      .agree = {.type = MU_AGREE_UP, .group = 1, .round = 1},
+                                      .join = join,
+                                      .fenced = members[0]};
+    message.whole = (struct mu_view_whole){spans, 2, members, 2, lost, 1, joined, 1, members, 1};
+    message.agree.value = (struct mu_agree_value){.bits = 1, .entries = &join, .entry_count = 1};
+    struct mu_writer writer;
+    mu_writer_init(&writer, buffer, sizeof buffer);
+    mu_view_encode(&writer, &message);
+    save("view", number, &writer);
 }
 
 /* Choices, then what they are read from. */
@@ -339,6 +366,7 @@ int main(int argc, char **argv)
         make_news(number);
         make_word(number);
         make_agree(number);
+        make_view(number);
         make_local(number);
         make_launch(number);
         make_beat(number);

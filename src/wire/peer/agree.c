@@ -3,7 +3,15 @@
 #include <assert.h>
 #include <string.h>
 
-enum { FLAG_MORE = 1, FLAG_SILENT = 2, FLAG_ACKED = 1, FLAG_NODE = 2, FLAG_PROVEN = 4 };
+enum { FLAG_ACKED = 1, FLAG_NODE = 2, FLAG_PROVEN = 4 }; /* of one that failed */
+
+enum { /* of a value */
+       FLAG_MORE = 1,
+       FLAG_SILENT = 2,
+       FLAG_ENTRIES = 4,
+       FLAG_ENTRIES_MORE = 8,
+       FLAGS_ALL = 15,
+};
 
 /* ---- rules: the same for what comes in and what goes out ---- */
 
@@ -30,7 +38,7 @@ const char *mu_agree_message_error(const struct mu_agree_message *message)
         return "agreements are numbered from 1";
     if (message->type == MU_AGREE_ASK) {
         if (message->value.bits != 0 || message->value.failed_count > 0 || message->value.more ||
-            message->value.silent)
+            message->value.silent || message->value.entry_count > 0 || message->value.entries_more)
             return "an ASK has no value";
         return check_dead(message);
     }
@@ -38,17 +46,40 @@ const char *mu_agree_message_error(const struct mu_agree_message *message)
         return "only an ASK tells of deaths";
     if (message->value.failed_count > MU_AGREE_FAILED_MAX)
         return "a value lists at most 4096 that failed";
+    if (message->value.entry_count > MU_AGREE_ENTRIES_MAX)
+        return "a value has at most 256 entries";
     return mu_agree_value_check(&message->value, MU_SIZE_MAX);
 }
 
 /* ---- out ---- */
 
-static void write_value(struct mu_writer *writer, const struct mu_agree_value *value)
+void mu_agree_write_entry(struct mu_writer *writer, const struct mu_agree_entry *entry)
+{
+    mu_write_u8(writer, entry->kind);
+    mu_write_u64(writer, entry->key);
+    mu_write_u8(writer, entry->length);
+    mu_write_bytes(writer, entry->bytes, entry->length);
+}
+
+static void write_entries(struct mu_writer *writer, const struct mu_agree_value *value)
+{
+    if (value->entry_count == 0)
+        return;
+    mu_write_varint(writer, value->entry_count);
+    for (uint32_t i = 0; i < value->entry_count; i++)
+        mu_agree_write_entry(writer, &value->entries[i]);
+}
+
+static uint8_t flags_of(const struct mu_agree_value *value)
+{
+    return (uint8_t)((value->more ? FLAG_MORE : 0) | (value->silent ? FLAG_SILENT : 0) |
+                     (value->entry_count > 0 ? FLAG_ENTRIES : 0) |
+                     (value->entries_more ? FLAG_ENTRIES_MORE : 0));
+}
+
+static void write_failed(struct mu_writer *writer, const struct mu_agree_value *value)
 {
     uint32_t before = 0;
-    mu_write_u64(writer, value->bits);
-    mu_write_u8(writer,
-                (uint8_t)((value->more ? FLAG_MORE : 0) | (value->silent ? FLAG_SILENT : 0)));
     mu_write_varint(writer, value->failed_count);
     for (uint32_t i = 0; i < value->failed_count; i++) {
         const struct mu_failed *failed = &value->failed[i];
@@ -60,6 +91,14 @@ static void write_value(struct mu_writer *writer, const struct mu_agree_value *v
             mu_write_varint(writer, failed->process);
         before = failed->node;
     }
+}
+
+static void write_value(struct mu_writer *writer, const struct mu_agree_value *value)
+{
+    mu_write_u64(writer, value->bits);
+    mu_write_u8(writer, flags_of(value));
+    write_failed(writer, value);
+    write_entries(writer, value);
 }
 
 /* So many entries from 'first' on are neighbours, of the same incarnation, with proof or without.
@@ -124,28 +163,69 @@ static const char *read_failed(struct mu_reader *reader, uint32_t before, struct
     return NULL;
 }
 
-static const char *read_value(struct mu_reader *reader, const struct mu_agree_room *room,
-                              struct mu_agree_value *value)
+/* What is behind its length is zero: one entry, one spelling. */
+void mu_agree_read_entry(struct mu_reader *reader, struct mu_agree_entry *entry)
+{
+    memset(entry, 0, sizeof *entry);
+    entry->kind = mu_read_u8(reader);
+    entry->key = mu_read_u64(reader);
+    entry->length = mu_read_u8(reader);
+    if (entry->length > MU_AGREE_ENTRY_BYTES)
+        reader->bad = true;
+    const uint8_t *bytes = mu_read_bytes(reader, reader->bad ? 0 : entry->length);
+    if (!reader->bad)
+        memcpy(entry->bytes, bytes, entry->length);
+}
+
+static const char *read_entries(struct mu_reader *reader, const struct mu_agree_room *room,
+                                struct mu_agree_value *value)
+{
+    uint64_t count = mu_read_varint(reader);
+    if (reader->bad)
+        return NULL; /* the caller says so */
+    if (count == 0 || count > MU_AGREE_ENTRIES_MAX)
+        return "entries that follow are 1 to 256";
+    if (count > room->entry_capacity)
+        return "more entries than there is room for";
+    value->entries = room->entries;
+    value->entry_count = (uint32_t)count;
+    for (uint32_t i = 0; i < count && !reader->bad; i++)
+        mu_agree_read_entry(reader, &room->entries[i]);
+    return NULL;
+}
+
+static const char *read_failed_list(struct mu_reader *reader, const struct mu_agree_room *room,
+                                    struct mu_agree_value *value)
 {
     const char *error = NULL;
     uint32_t before = 0;
-    value->bits = mu_read_u64(reader);
-    uint8_t flags = mu_read_u8(reader);
     uint64_t count = mu_read_varint(reader);
-    if (flags > (FLAG_MORE | FLAG_SILENT))
-        return "the flags of a value are 0 to 3";
     if (count > MU_AGREE_FAILED_MAX)
         return "a value lists at most 4096 that failed";
     if (count > room->failed_capacity)
         return "more failed than there is room for";
-    value->more = (flags & FLAG_MORE) != 0;
-    value->silent = (flags & FLAG_SILENT) != 0;
     value->failed = room->failed;
     value->failed_count = (uint32_t)count;
     for (uint32_t i = 0; i < count && error == NULL && !reader->bad; i++) {
         error = read_failed(reader, before, &room->failed[i]);
         before = room->failed[i].node;
     }
+    return error;
+}
+
+static const char *read_value(struct mu_reader *reader, const struct mu_agree_room *room,
+                              struct mu_agree_value *value)
+{
+    value->bits = mu_read_u64(reader);
+    uint8_t flags = mu_read_u8(reader);
+    if (flags > FLAGS_ALL)
+        return "the flags of a value are 0 to 15";
+    value->more = (flags & FLAG_MORE) != 0;
+    value->silent = (flags & FLAG_SILENT) != 0;
+    value->entries_more = (flags & FLAG_ENTRIES_MORE) != 0;
+    const char *error = read_failed_list(reader, room, value);
+    if (error == NULL && (flags & FLAG_ENTRIES) != 0)
+        error = read_entries(reader, room, value);
     return error;
 }
 
@@ -207,7 +287,7 @@ const char *mu_agree_decode(const uint8_t *bytes, size_t count, const struct mu_
     if (reader.bad)
         return "a message of an agreement ends inside a field";
     if (version != MU_AGREE_VERSION)
-        return "the version of a message of an agreement is 2";
+        return "the version of a message of an agreement is 3";
     if (message->type < MU_AGREE_UP || message->type > MU_AGREE_MESSAGE_LAST)
         return "the type is one of 1 (UP) to 3 (ASK)";
     const char *error = message->type == MU_AGREE_ASK ? read_dead(&reader, room, message)

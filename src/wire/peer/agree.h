@@ -9,8 +9,9 @@
 #include "wire/base/bytes.h"
 
 enum {
-    MU_AGREE_VERSION = 2,
+    MU_AGREE_VERSION = 3,
     MU_AGREE_FAILED_MAX = 4096, /* listed in one message */
+    MU_AGREE_ENTRIES_MAX = 256, /* likewise */
     MU_AGREE_DEAD_MAX = 32768,
     /* The longest: a list of dead nodes, none next to another. */
     MU_AGREE_BYTES_MAX = 64 + MU_AGREE_DEAD_MAX * 10,
@@ -22,6 +23,8 @@ struct mu_agree_room {
     uint32_t failed_capacity;
     struct mu_roster_entry *dead;
     uint32_t dead_capacity;
+    struct mu_agree_entry *entries;
+    uint32_t entry_capacity;
 };
 
 /* NULL, or the rule that the message breaks. */
@@ -34,5 +37,9 @@ void mu_agree_encode(struct mu_writer *writer, const struct mu_agree_message *me
  * room; more than fits there is refused, too. */
 const char *mu_agree_decode(const uint8_t *bytes, size_t count, const struct mu_agree_room *room,
                             struct mu_agree_message *message);
+
+/* One entry of a value, for whoever has it elsewhere.  Rules of its kind are the caller's. */
+void mu_agree_write_entry(struct mu_writer *writer, const struct mu_agree_entry *entry);
+void mu_agree_read_entry(struct mu_reader *reader, struct mu_agree_entry *entry);
 
 #endif

@@ -32,7 +32,9 @@ const char *mu_agree_frame_decode(const uint8_t *bytes, size_t count,
     const struct mu_agree_room room = {.failed = lists->failed,
                                        .failed_capacity = MU_AGREE_FRAME_LIST_MAX,
                                        .dead = lists->dead,
-                                       .dead_capacity = MU_AGREE_FRAME_LIST_MAX};
+                                       .dead_capacity = MU_AGREE_FRAME_LIST_MAX,
+                                       .entries = lists->entries,
+                                       .entry_capacity = MU_AGREE_ENTRIES_MAX};
     struct mu_reader reader;
     mu_reader_init(&reader, bytes, count);
     if (mu_read_u32(&reader) + (uint64_t)LENGTH_BYTES != count)

@@ -19,6 +19,7 @@ enum {
 struct mu_agree_frame_lists {
     struct mu_failed failed[MU_AGREE_FRAME_LIST_MAX];
     struct mu_roster_entry dead[MU_AGREE_FRAME_LIST_MAX];
+    struct mu_agree_entry entries[MU_AGREE_ENTRIES_MAX];
 };
 
 /* Is this frame one of these?  It need not be a good one. */

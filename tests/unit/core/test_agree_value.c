@@ -9,7 +9,7 @@
 /* after those above */
 #include <cmocka.h>
 
-enum { ROOM = 40, BYTES = 1024 };
+enum { ROOM = 40, BYTES = 2048 };
 
 struct value {
     struct mu_gather gather;
@@ -192,7 +192,8 @@ static void entries_out_of_order_are_refused(void **state)
 
 static struct mu_failed failed_room[ROOM];
 static struct mu_roster_entry dead_room[ROOM];
-static const struct mu_agree_room room = {failed_room, ROOM, dead_room, ROOM};
+static struct mu_agree_entry entry_room[ROOM];
+static const struct mu_agree_room room = {failed_room, ROOM, dead_room, ROOM, entry_room, ROOM};
 
 static void expect_bytes(const struct mu_agree_message *message, const uint8_t *expected,
                          size_t count)
@@ -217,9 +218,14 @@ static void the_bytes_are_those_of_the_page(void **state)
     struct mu_agree_message up = {.type = MU_AGREE_UP, .group = 7, .round = 258};
     up.value = (struct mu_agree_value){
         .bits = 0x0102030405060708, .failed = failed, .failed_count = 2, .more = true};
-    expect_bytes(&up, (uint8_t[]){2, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0,    1,
+    expect_bytes(&up, (uint8_t[]){3, 1, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0,    1,
                                   2, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 7, 2, 0, 0xac, 2},
                  34);
+    const struct mu_agree_entry entry = {.key = 258, .kind = 4, .length = 2, .bytes = {8, 9}};
+    up.value = (struct mu_agree_value){.entries = &entry, .entry_count = 1, .entries_more = true};
+    expect_bytes(&up, (uint8_t[]){3, 1, 0, 0, 0, 0,  0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0,
+                                  0, 0, 0, 0, 0, 12, 0, 1, 4, 0, 0, 0, 0, 0, 0, 1, 2, 2, 8, 9},
+                 41);
     const struct mu_roster_entry dead[] = {{.slot = 2, .incarnation = 1},
                                            {.slot = 3, .incarnation = 1},
                                            {.slot = 4, .incarnation = 2},
@@ -227,13 +233,25 @@ static void the_bytes_are_those_of_the_page(void **state)
     struct mu_agree_message ask = {.type = MU_AGREE_ASK, .group = 7, .round = 1};
     ask.dead = dead;
     ask.dead_count = 4;
-    expect_bytes(&ask, (uint8_t[]){2, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0,
+    expect_bytes(&ask, (uint8_t[]){3, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0,
                                    0, 0, 0, 1, 4, 2, 2, 2, 0, 1, 4, 4, 1, 3},
                  28);
 }
 
+static void draw_padded(struct sim_random *random, struct mu_agree_entry *entries, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        entries[i] = (struct mu_agree_entry){
+            .kind = (uint8_t)(i / 3),
+            .key = (uint64_t)(i % 3) << 60 | i,
+            .length = (uint8_t)sim_random_below(random, MU_AGREE_ENTRY_BYTES + 1)};
+        memset(entries[i].bytes, 0xa5, entries[i].length);
+    }
+}
+
 static void draw_message(struct sim_random *random, struct mu_agree_message *message,
-                         struct mu_failed *failed, struct mu_roster_entry *dead)
+                         struct mu_failed *failed, struct mu_roster_entry *dead,
+                         struct mu_agree_entry *entries)
 {
     uint64_t slot = 0, step = sim_random_chance(random, 50) ? 2 : 100000;
     uint32_t count = (uint32_t)sim_random_below(random, ROOM);
@@ -261,10 +279,14 @@ static void draw_message(struct sim_random *random, struct mu_agree_message *mes
         message->value = (struct mu_agree_value){.bits = sim_random_next(random),
                                                  .failed = failed,
                                                  .failed_count = count,
+                                                 .entries = entries,
+                                                 .entry_count = count / 4,
+                                                 .entries_more = sim_random_chance(random, 20),
                                                  .more = sim_random_chance(random, 50),
                                                  .silent = sim_random_chance(random, 20)};
         for (uint32_t i = 0; message->value.silent && i < count; i++)
             failed[i].acked = 1;
+        draw_padded(random, entries, count / 4);
     }
 }
 
@@ -276,10 +298,11 @@ static void what_goes_out_comes_in_again(void **state)
     for (int i = 0; i < 3000; i++) {
         struct mu_failed failed[ROOM];
         struct mu_roster_entry dead[ROOM];
+        struct mu_agree_entry entries[ROOM];
         struct mu_agree_message message, in;
         uint8_t bytes[BYTES], again[BYTES];
         struct mu_writer writer;
-        draw_message(&random, &message, failed, dead);
+        draw_message(&random, &message, failed, dead, entries);
         mu_writer_init(&writer, bytes, sizeof bytes);
         mu_agree_encode(&writer, &message);
         assert_false(writer.full);
@@ -308,15 +331,24 @@ static void what_goes_out_comes_in_again(void **state)
 static void lists_longer_than_the_room_are_refused(void **state)
 {
     (void)state;
-    const struct mu_agree_room small = {failed_room, 1, dead_room, 1};
+    const struct mu_agree_room small = {failed_room, 1, dead_room, 1, entry_room, 1};
     struct mu_agree_message in;
-    const uint8_t ask[] = {2, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 2};
+    const uint8_t ask[] = {3, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 2};
     assert_null(mu_agree_decode(ask, sizeof ask, &room, &in));
     assert_non_null(mu_agree_decode(ask, sizeof ask, &small, &in));
-    const uint8_t down[] = {2, 2, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0,
+    const uint8_t down[] = {3, 2, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0,
                             0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 2, 1, 2};
     assert_null(mu_agree_decode(down, sizeof down, &room, &in));
     assert_non_null(mu_agree_decode(down, sizeof down, &small, &in));
+    struct mu_agree_entry two[2] = {{.key = 1}, {.key = 2}};
+    const struct mu_agree_message many = {
+        .type = MU_AGREE_DOWN, .round = 1, .value = {.entries = two, .entry_count = 2}};
+    uint8_t bytes[BYTES];
+    struct mu_writer writer;
+    mu_writer_init(&writer, bytes, sizeof bytes);
+    mu_agree_encode(&writer, &many);
+    assert_null(mu_agree_decode(bytes, writer.used, &room, &in));
+    assert_non_null(mu_agree_decode(bytes, writer.used, &small, &in));
 }
 
 int main(void)
