@@ -117,7 +117,6 @@ bool mu_early_ends_decode(const uint8_t *bytes, size_t count, pid_t parent,
         (pid_t)stats.ac_ppid != parent || !is_certain(&stats))
         return false;
     *end = (struct mu_early_end){.pid = (pid_t)stats.ac_tgid,
-                                 .thread = (pid_t)stats.ac_pid,
                                  .signal = (int)(stats.ac_exitcode & SIGNAL_MASK),
                                  .core_dumped = (stats.ac_exitcode & CORE_DUMPED) != 0};
     return true;

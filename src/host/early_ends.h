@@ -23,7 +23,6 @@
 
 struct mu_early_end {
     pid_t pid;
-    pid_t thread; /* its last one */
     int signal;
     bool core_dumped;
 };

@@ -3,7 +3,6 @@
 
 #include "host/clock.h"
 #include "host/early_ends.h"
-#include "host/stand_back.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,18 +34,14 @@ struct place {
     struct mu_watched who; /* pidfd -1: not in use */
     enum state state;
     struct mu_proc_end end; /* DIES */
-    struct mu_stand_back back;
 };
 
-/* In place of a slot: ends that come early, and the time is over for those that stand back. */
+/* In place of a slot: ends that come early. */
 #define EARLY UINT32_MAX
-#define BACK  (UINT32_MAX - 1)
 
 struct mu_watch_proc {
     int epoll_fd;
     struct mu_early_ends early;
-    int back_fd; /* a timer; -1: nobody stands back */
-    bool back_runs;
     uint32_t capacity; /* there are twice as many places: for who is told, and not reaped yet */
     uint32_t count;    /* of these places in use, so many DIES or are TOLD: */
     uint32_t dying, told;
@@ -77,24 +71,14 @@ const char *mu_watch_error_text(enum mu_watch_error error)
     abort();
 }
 
-/* Without them ends come later, and nobody stands back. */
+/* Without them ends come later. */
 static void open_early(struct mu_watch_proc *watch)
 {
     struct epoll_event early = {.events = EPOLLIN, .data.u32 = EARLY};
-    struct epoll_event back = {.events = EPOLLIN, .data.u32 = BACK};
     if (mu_early_ends_open(&watch->early) != 0)
         return;
-    if (epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->early.fd, &early) != 0) {
+    if (epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->early.fd, &early) != 0)
         mu_early_ends_close(&watch->early);
-        return;
-    }
-    if (mu_stand_back_may())
-        watch->back_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (watch->back_fd >= 0 &&
-        epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->back_fd, &back) != 0) {
-        close(watch->back_fd);
-        watch->back_fd = -1;
-    }
 }
 
 /* A handler that somebody installed stays: it takes no status unless it waits for any child. */
@@ -126,29 +110,6 @@ static int open_parts(struct mu_watch_proc *watch)
     return keep_status_of_children();
 }
 
-/* ---- those who stand back ---- */
-
-/* One timer for all: who comes later has less time. */
-static void let_stand_back(struct mu_watch_proc *watch, struct place *place, pid_t thread)
-{
-    const struct itimerspec once = {.it_value.tv_nsec = MU_STAND_BACK_MS * 1000000L};
-    if (watch->back_fd < 0)
-        return;
-    mu_stand_back_begin(&place->back, place->who.pid, thread);
-    if (!watch->back_runs)
-        timerfd_settime(watch->back_fd, 0, &once, NULL);
-    watch->back_runs = true;
-}
-
-static void end_standing_back(struct mu_watch_proc *watch)
-{
-    uint64_t times;
-    for (uint32_t slot = 0; slot < watch->high; slot++)
-        if (watch->at[slot].who.pidfd >= 0)
-            mu_stand_back_end(&watch->at[slot].back);
-    watch->back_runs = watch->back_runs && read(watch->back_fd, &times, sizeof times) < 0;
-}
-
 int mu_watch_proc_open(uint32_t capacity, struct mu_watch_proc **watch)
 {
     assert(capacity > 0);
@@ -157,7 +118,7 @@ int mu_watch_proc_open(uint32_t capacity, struct mu_watch_proc **watch)
         return ENOMEM;
     made->capacity = capacity;
     made->epoll_fd = -1;
-    made->early.fd = made->back_fd = -1;
+    made->early.fd = -1;
     int error = open_parts(made);
     if (error != 0) {
         mu_watch_proc_close(made);
@@ -172,13 +133,10 @@ void mu_watch_proc_close(struct mu_watch_proc *watch)
     if (!watch)
         return;
     mu_watch_proc_reap(watch);
-    end_standing_back(watch);
     for (uint32_t slot = 0; slot < watch->high; slot++)
         if (watch->at[slot].who.pidfd >= 0)
             close(watch->at[slot].who.pidfd);
     mu_early_ends_close(&watch->early);
-    if (watch->back_fd >= 0)
-        close(watch->back_fd);
     if (watch->epoll_fd >= 0)
         close(watch->epoll_fd);
     free(watch->ended);
@@ -294,7 +252,6 @@ static void hear(struct mu_watch_proc *watch)
             place->end.kind = (struct mu_exit_kind){
                 .type = MU_EXIT_SIGNAL, .signal = end.signal, .core_dumped = end.core_dumped};
             fill(&place->end, &place->who);
-            let_stand_back(watch, place, end.thread);
             watch->dying++;
         }
 }
@@ -329,7 +286,6 @@ static void forget(struct mu_watch_proc *watch, uint32_t slot, const struct mu_e
     bool leads_group =
         place->who.own_group && kind->type != MU_EXIT_UNKNOWN && place->state != TOLD;
     add_ended(watch, place->who.pidfd, leads_group ? place->who.pid : 0);
-    mu_stand_back_end(&place->back); /* whoever reaps it would have to wait for it */
     watch->dying -= place->state == DIES;
     watch->told -= place->state == TOLD;
     place->who.pidfd = -1;
@@ -382,10 +338,6 @@ bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end)
             return false;
         if (event.data.u32 == EARLY) {
             hear(watch);
-            continue;
-        }
-        if (event.data.u32 == BACK) {
-            end_standing_back(watch);
             continue;
         }
         const struct place *place = &watch->at[event.data.u32];

@@ -2,7 +2,6 @@
  * begins and ends with the same descriptors and without a child. */
 #define _GNU_SOURCE
 #include "host/early_ends.h"
-#include "host/stand_back.h"
 #include "host/spawn.h"
 #include "host/spawn_child.h"
 #include "host/watch.h"
@@ -379,17 +378,6 @@ static void a_stop_is_not_an_end(void **state)
     assert_int_equal(next_end().kind.signal, SIGKILL);
 }
 
-static void expect_to_stand_back_for_a_moment(pid_t pid, int nice_before)
-{
-    struct mu_proc_end one;
-    assert_int_equal(getpriority(PRIO_PROCESS, (id_t)pid), 19);
-    while (getpriority(PRIO_PROCESS, (id_t)pid) != nice_before) {
-        assert_true(readable_within(mu_watch_proc_fd(watch), TIMEOUT_MS));
-        assert_false(mu_watch_proc_next(watch, &one));
-    }
-    assert_false(readable_within(mu_watch_proc_fd(watch), 0));
-}
-
 /* A debugger holds what is left of it: it cannot be reaped, as when the kernel takes long to take
  * it apart.  Where the kernel tells (early_ends.h), the end is fetched all the same, once; where
  * not, the loop must not spin meanwhile. */
@@ -414,8 +402,6 @@ static void a_killed_process_is_told_before_it_can_be_reaped(void **state)
     bool held = read_number(out[0]) == 0;
     if (!held)
         print_message("not checked: this machine forbids tracing\n");
-    if (mu_stand_back_may())
-        assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, 3), 0);
     assert_int_equal(mu_watch_proc_signal(watch, 1, 0, SIGKILL), MU_WATCH_OK);
     if (held && is_early) {
         one = next_end();
@@ -427,8 +413,6 @@ static void a_killed_process_is_told_before_it_can_be_reaped(void **state)
         assert_int_equal(mu_watch_proc_count(watch), 1);
         mu_watch_proc_reap(watch);
         assert_int_equal(kill(pid, 0), 0); /* nobody else's number yet */
-        if (mu_stand_back_may())
-            expect_to_stand_back_for_a_moment(pid, 3);
     } else if (held) {
         assert_true(readable_within(mu_watch_proc_fd(watch), TIMEOUT_MS));
         assert_false(mu_watch_proc_next(watch, &one));
