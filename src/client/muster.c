@@ -62,7 +62,7 @@ int muster_next(struct muster *m, struct muster_event *event, int64_t timeout_ns
     return result;
 }
 
-/* Without a goodbye the daemon takes us for dying, and looks out for that. */
+/* Without a goodbye an exit code of 0 is a failure: others may wait for this process. */
 static void say_goodbye(const struct muster *m)
 {
     struct muster_error error;

@@ -268,12 +268,6 @@ static void job_declared(void *owner)
     mu_daemon_fenced_by(owner, MU_SLOT_NONE);
 }
 
-static void on_dying(void *owner, uint32_t job, uint32_t rank)
-{
-    struct mu_daemon *daemon = owner;
-    mu_jobs_dying(daemon->jobs, job, rank);
-}
-
 /* ---- beginning ---- */
 
 /* Hosts with one clock have the same number.  The kernel draws it when it boots. */
@@ -323,15 +317,14 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
     if (failed != 0)
         return say(text, "cannot set up connections", failed);
 
-    struct mu_notify_config notify = {.loop = &daemon->loop,
-                                      .machine = orders->machine,
-                                      .roll = &daemon->roll,
-                                      .journal = config->journal,
-                                      .clients = CLIENTS_MAX,
-                                      .hooks = {daemon, on_dying, mu_daemon_node, mu_daemon_counter,
-                                                mu_daemon_kill, mu_daemon_set, mu_daemon_chaos,
-                                                mu_daemon_chaos_let_go, on_voter,
-                                                mu_daemon_gone_next}};
+    struct mu_notify_config notify = {
+        .loop = &daemon->loop,
+        .machine = orders->machine,
+        .roll = &daemon->roll,
+        .journal = config->journal,
+        .clients = CLIENTS_MAX,
+        .hooks = {daemon, mu_daemon_node, mu_daemon_counter, mu_daemon_kill, mu_daemon_set,
+                  mu_daemon_chaos, mu_daemon_chaos_let_go, on_voter, mu_daemon_gone_next}};
     failed = mu_notify_open(&notify, &daemon->notify);
     if (failed != 0)
         return say(text, "cannot open the socket and the board for local programs", failed);
@@ -341,7 +334,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
                                               .shift = config->shift,
                                               .hooks = {daemon, agree_send, mu_daemon_lease,
                                                         mu_daemon_announce, agree_dead,
-                                                        agree_fenced, agree_fault, on_dying}};
+                                                        agree_fenced, agree_fault}};
     failed = mu_agreements_open(&agreements, &daemon->agreements);
     if (failed != 0)
         return say(text, "cannot prepare agreements", failed);

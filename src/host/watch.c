@@ -352,19 +352,6 @@ bool mu_watch_proc_next(struct mu_watch_proc *watch, struct mu_proc_end *end)
     }
 }
 
-void mu_watch_proc_await(struct mu_watch_proc *watch, uint32_t job, uint32_t rank,
-                         uint64_t timeout_ns)
-{
-    hear(watch);
-    const struct place *place = find(watch, job, rank);
-    if (!place || place->state == DIES)
-        return;
-    struct pollfd readable = {.fd = place->who.pidfd, .events = POLLIN};
-    struct timespec wait = {.tv_sec = (time_t)(timeout_ns / 1000000000u),
-                            .tv_nsec = (long)(timeout_ns % 1000000000u)};
-    ppoll(&readable, 1, &wait, NULL);
-}
-
 /* It is not reaped before it leaves the set, so its number, and its group's, are still its own. One
  * that left its group for another is met as a process; so is every one that must die. */
 static bool send_signal(const struct mu_watched *process, int number)

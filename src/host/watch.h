@@ -77,11 +77,6 @@ bool mu_watch_proc_has_dead(const struct mu_watch_proc *watch);
  * to the set. */
 int mu_watch_proc_fd(const struct mu_watch_proc *watch);
 
-/* Waits for the end of one process, at most that long; returns at once when it is not watched.  Its
- * end is fetched as any other. */
-void mu_watch_proc_await(struct mu_watch_proc *watch, uint32_t job, uint32_t rank,
-                         uint64_t timeout_ns);
-
 /* One process that has ended; it is no longer watched, but still to be reaped, perhaps later.  The
  * group that it has led is killed with the next call, so that who tells the end comes first: call
  * it until there is none.  False when there is none. */

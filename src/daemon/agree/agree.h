@@ -34,8 +34,6 @@ struct mu_agreements_hooks {
     void (*fenced)(void *owner, mu_slot by);
     /* Of a peer: its message was not taken, and its connection is to be cut. */
     void (*fault)(void *owner, enum mu_fault fault, mu_slot peer);
-    /* As in notify.h. */
-    void (*dying)(void *owner, uint32_t job, uint32_t rank);
 };
 
 struct mu_agreements_config {

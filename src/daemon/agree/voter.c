@@ -130,15 +130,6 @@ static void on_packet(struct mu_voter *voter, const uint8_t *bytes, size_t count
         refuse(voter, MU_LOCAL_BAD_PACKET, "first JOIN, once, and then contributions");
 }
 
-/* Without a goodbye: most likely the process is dying.  If it lives on, the group waits for it. */
-static void on_hang_up(struct mu_voter *voter)
-{
-    const struct mu_agreements_hooks *hooks = &voter->agreements->config.hooks;
-    uint32_t job = voter->job, rank = voter->rank;
-    mu_voter_close(voter);
-    hooks->dying(hooks->owner, job, rank);
-}
-
 static void on_voter(uv_poll_t *poll, int status, int events)
 {
     struct mu_voter *voter = poll->data;
@@ -154,7 +145,7 @@ static void on_voter(uv_poll_t *poll, int status, int events)
     if (count < 0 && errno == EAGAIN)
         return;
     if (count <= 0)
-        on_hang_up(voter);
+        mu_voter_close(voter); /* without a goodbye: the group waits until the process has ended */
     else
         on_packet(voter, bytes, (size_t)count);
     mu_agreements_settle(agreements);

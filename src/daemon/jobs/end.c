@@ -115,29 +115,6 @@ void mu_jobs_on_ends(uv_poll_t *poll, int status, int events)
     mu_jobs_soon(jobs); /* a job may have waited for that */
 }
 
-/* The kernel closes what a dying process had open, then tells its parent.  Each descriptor that is
- * ours would wake us up and hold the process back, in the middle of its end, while we tidy up after
- * it: 0.2 ms of 0.5 until a death is known.  So at the first one we wait for the end itself.  Once
- * for each process, so whoever closes things without dying delays us only once. */
-void mu_job_process_dying(struct mu_job_process *process)
-{
-    enum { END_COMES_WITHIN_NS = 300 * 1000 };
-    struct mu_jobs *jobs = process->job->jobs;
-    if (process->state != MU_JOB_RUNNING || process->expected)
-        return;
-    process->expected = true;
-    mu_watch_proc_await(jobs->watch, process->job->number, process->rank, END_COMES_WITHIN_NS);
-    mu_jobs_on_ends(&jobs->ends, 0, UV_READABLE);
-}
-
-void mu_jobs_dying(struct mu_jobs *jobs, uint32_t number, uint32_t rank)
-{
-    struct mu_job *job = mu_jobs_find(jobs, number);
-    struct mu_job_process *process = job != NULL ? find_process(job, rank) : NULL;
-    if (process != NULL)
-        mu_job_process_dying(process);
-}
-
 /* ---- on command ---- */
 
 /* No line of them ran and none will; a signal that they never got would be a lie. */

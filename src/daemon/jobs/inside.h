@@ -36,7 +36,6 @@ struct mu_job_process {
     enum mu_job_state state;
     pid_t pid;
     uint8_t abort_code; /* not 0: it is killed because it asked for that, with this exit code */
-    bool expected;      /* its end was waited for once: mu_job_process_dying() */
     uint64_t signals;   /* WAITING, STARTING: for when it runs; bit 0 is signal 1 */
     struct mu_job_stream output[2];
     struct mu_spawn_spec *start; /* STARTING; its descriptors and environment are ours */
@@ -152,7 +151,6 @@ void mu_job_pmi_ended(struct mu_job_process *process);
 void mu_jobs_on_ends(uv_poll_t *poll, int status, int events);
 void mu_jobs_on_kill_timer(uv_timer_t *timer);
 void mu_jobs_abort(struct mu_jobs *jobs, uint32_t number, uint32_t rank, uint8_t code);
-void mu_job_process_dying(struct mu_job_process *process);
 void mu_job_process_ended(struct mu_job_process *process, const struct mu_evidence *evidence);
 struct mu_evidence mu_job_evidence(const struct mu_jobs *jobs, const struct mu_exit_kind *how,
                                    pid_t pid, uint64_t seen_ns);

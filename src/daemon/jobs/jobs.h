@@ -90,9 +90,6 @@ const char *mu_jobs_spawn(struct mu_jobs *jobs, uint32_t job, uint32_t rank, uin
  * asked, and may answer with 'reached'.  Says nothing where there is none. */
 void mu_jobs_ask_launcher(struct mu_jobs *jobs, mu_slot subject, uint64_t nonce, uint64_t stamp_ns);
 
-/* A process of this node seems to be dying: waits for its end, for a moment. */
-void mu_jobs_dying(struct mu_jobs *jobs, uint32_t job, uint32_t rank);
-
 /* Clients here were told this: the launchers of the jobs concerned are told so, soon.  Who left is
  * not dead, and no launcher hears of it this way. */
 void mu_jobs_told(struct mu_jobs *jobs, const struct mu_local_event *event);

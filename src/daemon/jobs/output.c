@@ -91,7 +91,6 @@ void mu_jobs_on_streams(uv_poll_t *poll, int status, int events)
     struct epoll_event ready[EVENTS_MAX];
     (void)status;
     (void)events;
-    struct mu_job_process *dying = NULL;
     int count = epoll_wait(jobs->stream_epoll, ready, EVENTS_MAX, 0);
     for (int i = 0; i < count; i++) {
         struct mu_job_stream *stream = ready[i].data.ptr;
@@ -99,11 +98,7 @@ void mu_jobs_on_streams(uv_poll_t *poll, int status, int events)
             mu_job_input_write(stream->process->job);
         else
             enqueue(stream);
-        if (stream->number != 0 && (ready[i].events & EPOLLHUP) != 0)
-            dying = stream->process;
     }
-    if (dying != NULL)
-        mu_job_process_dying(dying);
 }
 
 /* ---- reading ---- */

@@ -11,11 +11,6 @@ static const char *on_gather(void *owner, uint32_t job, uint32_t size, const uin
     return hooks->gather(hooks->owner, job, size, bytes, count);
 }
 
-static void on_dying(void *owner, uint32_t job, uint32_t rank)
-{
-    mu_jobs_dying(owner, job, rank);
-}
-
 static void on_aborted(void *owner, uint32_t job, uint32_t rank, uint8_t code)
 {
     mu_jobs_abort(owner, job, rank, code);
@@ -32,7 +27,7 @@ bool mu_job_pmi_open(struct mu_job *job)
 {
     struct mu_jobs *jobs = job->jobs;
     const struct mu_hello *self = &jobs->config.net->self;
-    const struct mu_pmi1_hooks hooks = {jobs, on_gather, on_dying, on_aborted, on_dead};
+    const struct mu_pmi1_hooks hooks = {jobs, on_gather, on_aborted, on_dead};
     if (!job->orders->spec.pmi || job->count == 0)
         return true;
     if (jobs->pmi1 == NULL && mu_pmi1_open(jobs->config.net->loop, &hooks, &jobs->pmi1) != 0)

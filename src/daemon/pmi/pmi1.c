@@ -337,16 +337,6 @@ static enum heard hear(struct process *process)
     return HEARD_LINES;
 }
 
-static void on_readable(struct process *process)
-{
-    struct mu_pmi1_job *job = process->job;
-    const struct mu_pmi1_hooks *hooks = &job->pmi1->hooks;
-    if (hear(process) != HEARD_THE_END)
-        return;
-    hooks->dying(hooks->owner, job->number, process->rank);
-    disconnect(process);
-}
-
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct mu_pmi1 *pmi1 = poll->data;
@@ -355,7 +345,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     (void)events;
     for (int i = 0; i < TURN_MAX && epoll_wait(pmi1->epoll, &event, 1, 0) == 1; i++) {
         struct process *process = event.data.ptr;
-        on_readable(process);
+        if (hear(process) == HEARD_THE_END)
+            disconnect(process);
         look_at_barrier(process->job);
     }
 }

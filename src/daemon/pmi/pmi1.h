@@ -22,8 +22,6 @@ struct mu_pmi1_hooks {
      * before.  NULL, or why it cannot be. Never called for a job that is on one node. */
     const char *(*gather)(void *owner, uint32_t job, uint32_t size, const uint8_t *bytes,
                           size_t count);
-    /* A process has closed its end, and may be dying.  mu_pmi1_ended() may come within this. */
-    void (*dying)(void *owner, uint32_t job, uint32_t rank);
     /* A process asks to be ended as if it had exited with this code, and waits for it. */
     void (*aborted)(void *owner, uint32_t job, uint32_t rank, uint8_t code);
     /* Sets the bit of each rank of the job that is known to have failed, 64 to a word. */

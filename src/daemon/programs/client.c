@@ -719,47 +719,6 @@ static void on_packet(struct mu_client *client, const uint8_t *bytes, size_t cou
         break_off(client, MU_LOCAL_BAD_PACKET, "who watches says nothing more");
 }
 
-/* Did it say LEAVE?  One that closed without having read everything resets the connection, and that
- * is told before the packets that are still there. */
-static bool has_left(const struct mu_client *client)
-{
-    for (;;) {
-        uint8_t type;
-        ssize_t count = recv(client->fd, &type, 1, MSG_DONTWAIT | MSG_TRUNC);
-        if (count < 0 && (errno == EINTR || errno == ECONNRESET))
-            continue;
-        if (count <= 0)
-            return false;
-        if (count == 1 && type == MU_LOCAL_LEAVE)
-            return true;
-    }
-}
-
-static void on_hang_up(struct mu_client *client, bool was_reset)
-{
-    const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
-    uint32_t pid = client->job != NULL ? client->job->roll->here[client->place].pid : 0;
-    /* Not a child of it that has opened a handle of its own. */
-    if (pid != 0 && pid == (uint32_t)client->pid && !(was_reset && has_left(client))) {
-        client->counted = false; /* and its handle was never closed: that stays */
-        hooks->dying(hooks->owner, client->job->roll->number, client->rank);
-    }
-    mu_client_close(client);
-}
-
-static void read_packet(struct mu_client *client)
-{
-    uint8_t bytes[MU_LOCAL_PACKET_MAX];
-    /* MSG_TRUNC: the packet's length, also when it is longer than this. */
-    ssize_t count = recv(client->fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_TRUNC);
-    if (count < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (count <= 0)
-        on_hang_up(client, count < 0);
-    else
-        on_packet(client, bytes, (size_t)count);
-}
-
 void mu_client_catch_up(struct mu_client *client)
 {
     uint8_t bytes[MU_LOCAL_PACKET_MAX];
@@ -772,11 +731,38 @@ void mu_client_catch_up(struct mu_client *client)
     }
 }
 
+/* One that closed without having read everything resets the connection, and that is told before the
+ * packets that are still there: LEAVE may be one of them. */
+static void on_hang_up(struct mu_client *client)
+{
+    mu_client_catch_up(client);
+    if (client->fd < 0)
+        return;
+    uint32_t pid = client->job != NULL ? client->job->roll->here[client->place].pid : 0;
+    /* Not a child of it that has opened a handle of its own. */
+    if (pid != 0 && pid == (uint32_t)client->pid)
+        client->counted = false; /* and its handle was never closed: that stays */
+    mu_client_close(client);
+}
+
+static void read_packet(struct mu_client *client)
+{
+    uint8_t bytes[MU_LOCAL_PACKET_MAX];
+    /* MSG_TRUNC: the packet's length, also when it is longer than this. */
+    ssize_t count = recv(client->fd, bytes, sizeof bytes, MSG_DONTWAIT | MSG_TRUNC);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (count <= 0)
+        on_hang_up(client);
+    else
+        on_packet(client, bytes, (size_t)count);
+}
+
 static void on_client(uv_poll_t *poll, int status, int events)
 {
     struct mu_client *client = poll->data;
     if (status < 0) {
-        on_hang_up(client, true); /* it had not read everything */
+        on_hang_up(client); /* it had not read everything */
         return;
     }
     if (events & UV_READABLE)

@@ -338,9 +338,8 @@ static int open_socket(struct mu_notify *notify)
 int mu_notify_open(const struct mu_notify_config *config, struct mu_notify **notify)
 {
     assert(config->clients > 0 && config->machine != 0);
-    assert(config->roll && config->hooks.dying && config->hooks.node && config->hooks.counter &&
-           config->hooks.kill && config->hooks.set && config->hooks.chaos && config->hooks.let_go &&
-           config->hooks.voter);
+    assert(config->roll && config->hooks.node && config->hooks.counter && config->hooks.kill &&
+           config->hooks.set && config->hooks.chaos && config->hooks.let_go && config->hooks.voter);
     struct mu_notify *made = calloc(1, sizeof *made);
     if (made == NULL)
         return ENOMEM;

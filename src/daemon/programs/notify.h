@@ -19,9 +19,6 @@ struct mu_notify;
 
 struct mu_notify_hooks {
     void *owner;
-    /* A process of this node has closed its connection without a goodbye: most likely it is dying,
-     * and the kernel is about to say so. */
-    void (*dying)(void *owner, uint32_t job, uint32_t rank);
     /* For an operator's STATUS.  notify fills in jobs. */
     void (*node)(void *owner, struct mu_local_node *node);
     /* The i-th counter; false: there are no more. */

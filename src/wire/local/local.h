@@ -31,7 +31,8 @@ enum mu_local_type {
     MU_LOCAL_AGAIN,     /* a member whose event is gone from the board: LOST and the state follow */
     MU_LOCAL_SET,       /* an operator: new period and timeout for the ring of every node */
     MU_LOCAL_CHAOS,     /* an operator: a fault of this node's network, or the end of one */
-    MU_LOCAL_LEAVE,     /* a member closes on purpose.  Who closes without it is dying */
+    MU_LOCAL_LEAVE, /* a member closes on purpose.  Who closes without it has failed, even with exit
+                       code 0 */
     /* from the daemon */
     MU_LOCAL_WELCOME = 32, /* the answer to HELLO; a member's brings the board and the bell */
     MU_LOCAL_REFUSED,      /* the same, or to a request: why not.  Only after KILL is there more */

@@ -29,7 +29,7 @@ struct node {
     struct mu_agreements *agreements;
     bool lease;
     bool is_dead;
-    uint32_t announced, dead_told, proofs_told, dying, faults, cuts;
+    uint32_t announced, dead_told, proofs_told, faults, cuts;
     mu_slot told_by;
 };
 
@@ -96,14 +96,6 @@ static void on_fault(void *owner, enum mu_fault fault, mu_slot peer)
     node->cuts += peer != MU_SLOT_NONE;
 }
 
-static void on_dying(void *owner, uint32_t job, uint32_t rank)
-{
-    struct node *node = owner;
-    assert_int_equal(job, JOB);
-    assert_true(rank < RANKS);
-    node->dying++;
-}
-
 /* ---- the world ---- */
 
 static const struct mu_launch_run runs[NODES] = {{0, 0, 2}, {1, 2, 2}, {2, 4, 2}};
@@ -131,12 +123,11 @@ static int begin(void **state)
     for (mu_slot slot = 0; slot < NODES; slot++) {
         nodes[slot] = (struct node){.lease = true};
         roll_found(&nodes[slot].roll, slot, NODES);
-        const struct mu_agreements_config config = {.loop = &loop,
-                                                    .roll = &nodes[slot].roll,
-                                                    .shift = 1,
-                                                    .hooks = {&nodes[slot], on_send, on_lease,
-                                                              on_announce, on_dead, on_fenced,
-                                                              on_fault, on_dying}};
+        const struct mu_agreements_config config = {
+            .loop = &loop,
+            .roll = &nodes[slot].roll,
+            .shift = 1,
+            .hooks = {&nodes[slot], on_send, on_lease, on_announce, on_dead, on_fenced, on_fault}};
         assert_int_equal(mu_agreements_open(&config, &nodes[slot].agreements), 0);
         begin_job(&nodes[slot], &spec);
     }
@@ -539,12 +530,11 @@ static void a_high_slot_does_not_wait_longer(void **state)
         const struct mu_launch_job job = {.size = count, .run_count = count, .runs = high};
         struct node node = {.lease = true};
         roll_found(&node.roll, SELF, SIZE);
-        const struct mu_agreements_config config = {.loop = &loop,
-                                                    .roll = &node.roll,
-                                                    .shift = 1,
-                                                    .hooks = {&node, on_send_away, on_lease,
-                                                              on_announce, on_dead, on_fenced,
-                                                              on_fault, on_dying}};
+        const struct mu_agreements_config config = {
+            .loop = &loop,
+            .roll = &node.roll,
+            .shift = 1,
+            .hooks = {&node, on_send_away, on_lease, on_announce, on_dead, on_fenced, on_fault}};
         assert_int_equal(mu_agreements_open(&config, &node.agreements), 0);
         begin_job(&node, &job);
         int ends[2];
@@ -654,14 +644,13 @@ static void what_breaks_a_rule_is_refused(void **state)
     expect_refusal(3);
 }
 
-static void who_hangs_up_seems_to_be_dying(void **state)
+static void who_hangs_up_is_waited_for_until_it_has_ended(void **state)
 {
     (void)state;
     join_all();
     close(voters[4]);
     voters[4] = -1;
     settle();
-    assert_int_equal(nodes[2].dying, 1);
     call_but(1u << 4, 0);
     expect_silence(1u << 4); /* it is waited for, until its end is known */
     changed(&nodes[2], roll_end(&nodes[2].roll, JOB, 4, true));
@@ -707,7 +696,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_lost_is_said_again, begin, finish),
         cmocka_unit_test_setup_teardown(groups_of_the_same_ranks_are_told_apart, begin, finish),
         cmocka_unit_test_setup_teardown(what_breaks_a_rule_is_refused, begin, finish),
-        cmocka_unit_test_setup_teardown(who_hangs_up_seems_to_be_dying, begin, finish),
+        cmocka_unit_test_setup_teardown(who_hangs_up_is_waited_for_until_it_has_ended, begin,
+                                        finish),
         cmocka_unit_test_setup_teardown(what_comes_after_the_job_is_for_nobody, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,32 +6,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { MIB = 1024 * 1024 };
-
-/* The daemon waits for a process that seems to be dying in this one, and in nothing else: a
- * program's own function comes before the C library's.  With patience the end comes in time,
- * however slow the machine is. */
-static uint32_t awaited;
-static bool patient;
-
-__attribute__((visibility("default"))) int
-ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
-{
-    struct timespec rest = *timeout; /* the kernel writes there */
-    awaited++;
-    assert_null(mask);
-    assert_true(timeout->tv_sec == 0 && timeout->tv_nsec <= 300000); /* others wait, too */
-    return (int)syscall(SYS_ppoll, fds, count, patient ? NULL : &rest, NULL, 0);
-}
 
 /* Says OVER, waits until the daemon has forgotten the job, and says goodbye. */
 static void finish(struct fake_launcher *launcher)
@@ -278,55 +260,6 @@ static void test_too_few_descriptors(void **state)
         refused++;
     }
     assert_true(refused > 0 && refused < 30);
-    finish(launcher);
-}
-
-/* ---- who seems to be dying ---- */
-
-/* Its end is known before anything else happens. */
-static void test_who_is_dying_is_waited_for(void **state)
-{
-    (void)state;
-    struct fake_launcher *launcher = fake_connect();
-    fake_start(launcher, 2, "exec sleep 100", false);
-    FAKE_UNTIL(launcher->started == 2);
-    awaited = 0;
-    patient = true;
-    kill((pid_t)launcher->ranks[0].pid, SIGKILL);
-    mu_jobs_dying(fake.jobs, launcher->job, 0);
-    patient = false;
-    assert_int_equal(awaited, 1);
-    assert_int_equal(fake.ended_rank[0], 1);    /* without a turn of the loop */
-    mu_jobs_dying(fake.jobs, launcher->job, 0); /* what else it had open */
-    assert_int_equal(awaited, 1);
-    assert_int_equal(fake.ended, 1);
-    fake_stop(launcher, 0);
-    FAKE_UNTIL(fake_complete(launcher) && launcher->ended == 2);
-    expect_ended(launcher, 0, MU_EXIT_SIGNAL, SIGKILL);
-    assert_int_equal(fake.ended_rank[0], 1);
-    finish(launcher);
-}
-
-/* Who closes this and that without dying is waited for once, and not when it dies. */
-static void test_who_only_seems_to_be_dying(void **state)
-{
-    (void)state;
-    struct fake_launcher *launcher = fake_connect();
-    awaited = 0;
-    fake_start(launcher, 1, "exec >&-; read line; exec 2>&-; read line; exit 7", true);
-    FAKE_UNTIL(launcher->stream_ends == 1);
-    assert_int_equal(awaited, 1);
-    assert_int_equal(launcher->ended, 0);
-    fake_input(launcher, "go\n", 3);
-    FAKE_UNTIL(launcher->stream_ends == 2);
-    mu_jobs_dying(fake.jobs, launcher->job, 0);
-    mu_jobs_dying(fake.jobs, launcher->job, 1);     /* there is none */
-    mu_jobs_dying(fake.jobs, launcher->job + 1, 0); /* nor here */
-    assert_int_equal(launcher->ended, 0);
-    fake_input(launcher, NULL, 0);
-    FAKE_UNTIL(launcher->ended == 1);
-    expect_ended(launcher, 0, MU_EXIT_CODE, 7);
-    assert_int_equal(awaited, 1);
     finish(launcher);
 }
 
@@ -992,8 +925,6 @@ int main(void)
         TEST(test_a_wish_for_a_further_job),
         TEST(test_programs_that_do_not_start),
         TEST(test_too_few_descriptors),
-        TEST(test_who_is_dying_is_waited_for),
-        TEST(test_who_only_seems_to_be_dying),
         TEST(test_many_processes),
         TEST(test_much_output_through_little_credit),
         TEST(test_killed_while_writing),

@@ -638,7 +638,6 @@ static void handles_that_are_not_closed_are_counted(void **state)
     int third = join(&world, JOB, RANK);
     hang_up(third);
     settle(&world);
-    assert_int_equal(world.dying, 1);
     assert_true(mu_notify_inside(world.notify, JOB, RANK));
     world_close(&world);
 }
@@ -1034,8 +1033,7 @@ static void a_name_is_taken_once(void **state)
         .roll = &world.roll,
         .journal = 2,
         .clients = 1,
-        .hooks = {.dying = on_dying,
-                  .node = on_node,
+        .hooks = {.node = on_node,
                   .counter = on_counter,
                   .kill = on_kill,
                   .set = on_set,

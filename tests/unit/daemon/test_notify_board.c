@@ -251,9 +251,9 @@ static void who_asks_again_without_reason_is_refused(void **state)
     world_close(&world);
 }
 
-/* ---- who is dying ---- */
+/* ---- who closes without a goodbye ---- */
 
-static void who_closes_without_a_word_is_dying(void **state)
+static void who_closes_without_a_word_owes_one(void **state)
 {
     (void)state;
     struct world world;
@@ -263,19 +263,16 @@ static void who_closes_without_a_word_is_dying(void **state)
     int fd = join_early(&world, JOB, RANK);
     hang_up(fd);
     settle(&world);
-    assert_int_equal(world.dying, 1);
-    assert_int_equal(world.dying_job, JOB);
-    assert_int_equal(world.dying_rank, RANK);
+    assert_true(mu_notify_inside(world.notify, JOB, RANK));
     process_dies(&world, JOB, 5);
     fd = join(&world, JOB, RANK);
     hang_up(fd); /* with packets unread: a reset */
     settle(&world);
-    assert_int_equal(world.dying, 2);
     assert_int_equal(mu_notify_clients(world.notify), 0);
     world_close(&world);
 }
 
-static void who_says_goodbye_is_not_dying(void **state)
+static void who_says_goodbye_owes_none(void **state)
 {
     (void)state;
     struct world world;
@@ -296,13 +293,13 @@ static void who_says_goodbye_is_not_dying(void **state)
     ask(fd, MU_LOCAL_LEAVE);
     hang_up(fd); /* with the state unread: the reset comes before the goodbye */
     settle(&world);
-    assert_int_equal(world.dying, 0);
+    assert_false(mu_notify_inside(world.notify, JOB, RANK));
     assert_int_equal(mu_notify_clients(world.notify), 0);
     assert_true(mu_notify_refused(world.notify) == 0);
     world_close(&world);
 }
 
-static void who_is_no_process_of_ours_is_not_dying(void **state)
+static void who_is_no_process_of_ours_owes_nothing(void **state)
 {
     (void)state;
     struct world world;
@@ -312,62 +309,23 @@ static void who_is_no_process_of_ours_is_not_dying(void **state)
     hang_up(operate(&world));
     hang_up(join_early(&world, JOB, RANK)); /* not known to be ours, or not any more */
     settle(&world);
+    assert_false(mu_notify_inside(world.notify, JOB, RANK));
     process_starts(&world, JOB, RANK, (uint32_t)getpid());
     int fd = join_early(&world, JOB, RANK);
     process_ends(&world, JOB, RANK);
     hang_up(fd);
     settle(&world);
+    assert_false(mu_notify_inside(world.notify, JOB, RANK));
     process_starts(&world, JOB, RANK, 1); /* a child of it has opened its own handle */
     hang_up(join_early(&world, JOB, RANK));
     settle(&world);
+    assert_false(mu_notify_inside(world.notify, JOB, RANK));
     process_starts(&world, JOB, RANK, (uint32_t)getpid());
     fd = join_early(&world, JOB, RANK);
     job_over(&world, JOB);
     hang_up(fd);
     settle(&world);
-    assert_int_equal(world.dying, 0);
     assert_int_equal(mu_notify_clients(world.notify), 0);
-    world_close(&world);
-}
-
-/* The hook finds the end, which is news at once: others are told in the middle of it. */
-static void its_end_may_be_told_within_the_hook(void **state)
-{
-    (void)state;
-    struct world world;
-    world_open(&world, 64, 8);
-    begin_job(&world, JOB, SIZE);
-    process_starts(&world, JOB, RANK, (uint32_t)getpid());
-    int dying = join_early(&world, JOB, RANK), twin = join_early(&world, JOB, RANK),
-        watcher = operate(&world), gone = operate(&world);
-    ask(watcher, MU_LOCAL_WATCH);
-    ask(gone, MU_LOCAL_WATCH);
-    hear(&world, watcher, MU_LOCAL_CAUGHT_UP);
-    hear(&world, gone, MU_LOCAL_CAUGHT_UP);
-    world.dies_at_once = true;
-    hang_up(dying);
-    hang_up(gone); /* sending to it fails */
-    hear_process(&world, watcher, RANK, false);
-    hear_process(&world, twin, RANK, false);
-    hang_up(twin); /* is not known as ours any more */
-    settle(&world);
-    assert_int_equal(world.dying, 1);
-    assert_int_equal(mu_notify_clients(world.notify), 1);
-    hang_up(watcher);
-    world_close(&world);
-}
-
-static void it_may_be_closed_within_the_hook(void **state)
-{
-    (void)state;
-    struct world world;
-    world_open(&world, 64, 8);
-    begin_job(&world, JOB, SIZE);
-    process_starts(&world, JOB, RANK, (uint32_t)getpid());
-    int fd = join_early(&world, JOB, RANK), other = join_early(&world, JOB, RANK);
-    world.close_on_dying = true;
-    hang_up(fd);
-    hear_refused(&world, other, MU_LOCAL_ENDING);
     world_close(&world);
 }
 
@@ -471,11 +429,9 @@ int main(void)
         cmocka_unit_test(who_has_lost_nothing_is_told_where_to_go_on),
         cmocka_unit_test(what_was_lost_is_counted_exactly),
         cmocka_unit_test(who_asks_again_without_reason_is_refused),
-        cmocka_unit_test(who_closes_without_a_word_is_dying),
-        cmocka_unit_test(who_says_goodbye_is_not_dying),
-        cmocka_unit_test(who_is_no_process_of_ours_is_not_dying),
-        cmocka_unit_test(its_end_may_be_told_within_the_hook),
-        cmocka_unit_test(it_may_be_closed_within_the_hook),
+        cmocka_unit_test(who_closes_without_a_word_owes_one),
+        cmocka_unit_test(who_says_goodbye_owes_none),
+        cmocka_unit_test(who_is_no_process_of_ours_owes_nothing),
         cmocka_unit_test(too_many_descriptors_on_their_way),
         cmocka_unit_test(no_descriptor_for_a_bell),
     };

@@ -51,10 +51,6 @@ struct world {
     struct mu_chaos chaos;
     uint64_t holder, let_go; /* of the fault; who is gone, plus 1 */
     int voter;               /* a socket that was handed over; 0: none */
-    uint32_t dying;          /* how often it was said, and of whom last */
-    uint32_t dying_job, dying_rank;
-    bool dies_at_once; /* the end of that process becomes news, within the hook */
-    bool close_on_dying;
 };
 
 static inline void on_told(void *owner, const struct mu_local_event *event)
@@ -124,20 +120,6 @@ static inline void process_starts(struct world *world, uint32_t job, uint32_t ra
 static inline void process_ends(struct world *world, uint32_t job, uint32_t rank)
 {
     hand_on(world, mu_roll_ended(&world->roll, job, rank, false));
-}
-
-static inline void on_dying(void *owner, uint32_t job, uint32_t rank)
-{
-    struct world *world = owner;
-    world->dying++;
-    world->dying_job = job;
-    world->dying_rank = rank;
-    if (world->dies_at_once)
-        told_process(world, job, rank, 1000 + rank, 10, 0, &killed);
-    if (world->close_on_dying) {
-        mu_notify_close(world->notify);
-        world->notify = NULL;
-    }
 }
 
 static inline void on_node(void *owner, struct mu_local_node *node)
@@ -218,7 +200,6 @@ static inline void world_open(struct world *world, uint32_t journal, uint32_t cl
         .journal = journal,
         .clients = clients,
         .hooks = {.owner = world,
-                  .dying = on_dying,
                   .node = on_node,
                   .counter = on_counter,
                   .kill = on_kill,
