@@ -20,9 +20,6 @@ enum {
     GRACE_MS = 500, /* between SIGTERM and SIGKILL, when the machine ends */
     EXIT_FENCED = 3,
     ACK_DELAY_MS = 150, /* rings are long; half of one owed is acknowledged at once */
-    REDUNDANT_WAIT_MS = 1,
-    REDUNDANT_WAIT_MS_ONE_HOST = 3, /* for each node */
-    REDUNDANT_WAIT_MS_MAX = 200,
     EXCHANGE_SHIFT = 2, /* trees of exchanges have a fan-out of 4 */
 };
 
@@ -291,18 +288,6 @@ static const char *say(char *text, const char *what, int error)
     return text;
 }
 
-/* Redundant edges only matter when somebody on the way dies in these milliseconds, and nobody knows
- * it yet.  Where nodes share the cores of one host they take the time that processes need to read
- * the news, half as much again with 64 nodes on two cores (docs/latency.md): so there they wait for
- * as long as all of it takes, also when several nodes are found dead one after the other. */
-static uint64_t redundant_wait_ms(const struct mu_orders *orders)
-{
-    bool one_host = ntohl(orders->listen.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
-    uint64_t wait_ms =
-        one_host ? (uint64_t)orders->size * REDUNDANT_WAIT_MS_ONE_HOST : REDUNDANT_WAIT_MS;
-    return wait_ms < REDUNDANT_WAIT_MS_MAX ? wait_ms : REDUNDANT_WAIT_MS_MAX;
-}
-
 /* NULL, or what failed; what is open then stays open: the process ends. */
 static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_config *config,
                               char *text)
@@ -363,8 +348,6 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
     if (config->retain_s != 0)
         core.retain_ns = config->retain_s * UINT64_C(1000000000);
     core.ack_delay_ns = ACK_DELAY_MS * UINT64_C(1000000);
-    daemon->redundant_ms = redundant_wait_ms(orders);
-    core.redundant_wait_ns = daemon->redundant_ms * UINT64_C(1000000);
     assert(mu_config_error(&core) == NULL);
     const struct mu_drive_hooks drive = {.owner = daemon,
                                          .send = on_send,
@@ -477,7 +460,7 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
                                          .fenced = peer_fenced,
                                          .left = peer_left};
     daemon->addresses = addresses;
-    daemon->peers = mu_peers_open(&daemon->net, addresses, daemon->redundant_ms, &hooks);
+    daemon->peers = mu_peers_open(&daemon->net, addresses, &hooks);
     if (daemon->peers == NULL)
         abort();
     const struct mu_exchanges_config exchanges = {

@@ -64,7 +64,6 @@ struct mu_daemon {
     int answers;
     uint64_t clock; /* which clock ours is: see wire/base/evidence.h */
     uint64_t started_ns;
-    uint64_t redundant_ms; /* so long redundant edges wait, and links that mend the graph */
     bool ready_said;
     bool ending;
     bool fenced;

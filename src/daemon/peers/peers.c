@@ -14,7 +14,6 @@ enum {
     GIVE_WAY_MS = 500,   /* the higher slot lets the lower one dial first */
     MEND_MS = 10,        /* news of a death first, then the handshakes for what takes its place */
     MEND_GIVE_WAY_MS = 190, /* and so much later if the lower slot may not want it at all */
-    LINKS_FEW = 3,          /* with fewer there may be no other way for news */
 };
 
 /* Another daemon, from the first moment that there is or should be a connection. */
@@ -34,7 +33,6 @@ struct mu_peers {
     struct mu_net *net;
     const struct sockaddr_in *addresses;
     struct mu_peers_hooks hooks;
-    uint64_t mend_ms;
     struct peer **slots; /* by slot */
     uint32_t up, wanted;
     uint64_t broken;
@@ -45,7 +43,7 @@ struct mu_peers {
 static const struct mu_conn_hooks dialled, accepted;
 
 struct mu_peers *mu_peers_open(struct mu_net *net, const struct sockaddr_in *addresses,
-                               uint64_t mend_ms, const struct mu_peers_hooks *hooks)
+                               const struct mu_peers_hooks *hooks)
 {
     struct mu_peers *peers = calloc(1, sizeof *peers);
     if (peers == NULL)
@@ -58,7 +56,6 @@ struct mu_peers *mu_peers_open(struct mu_net *net, const struct sockaddr_in *add
     peers->net = net;
     peers->addresses = addresses;
     peers->hooks = *hooks;
-    peers->mend_ms = mend_ms > MEND_MS ? mend_ms : MEND_MS;
     return peers;
 }
 
@@ -267,23 +264,8 @@ void mu_peers_member(struct mu_peers *peers, struct mu_conn *conn)
 /* Was never connected, and is to take the place of one that is dead. */
 static void dial_to_mend(struct peer *peer)
 {
-    const struct mu_peers *peers = peer->peers;
-    uint64_t wait_ms = peers->up < LINKS_FEW ? MEND_MS : peers->mend_ms;
-    if (peer->slot < peers->net->self.from)
-        wait_ms += MEND_GIVE_WAY_MS;
-    bool waits = uv_is_active((uv_handle_t *)&peer->timer);
-    if (!waits || uv_timer_get_due_in(&peer->timer) > wait_ms)
-        uv_timer_start(&peer->timer, on_timer, wait_ms, 0);
-}
-
-/* What had time to wait has none when few are left. */
-static void hurry(struct mu_peers *peers)
-{
-    for (uint32_t i = 0; i < peers->net->self.size && peers->up < LINKS_FEW; i++) {
-        struct peer *peer = peers->slots[i];
-        if (peer != NULL && peer->wanted && peer->incarnation == 0 && peer->conn == NULL)
-            dial_to_mend(peer);
-    }
+    bool give_way = peer->slot < peer->peers->net->self.from;
+    uv_timer_start(&peer->timer, on_timer, MEND_MS + (give_way ? MEND_GIVE_WAY_MS : 0), 0);
 }
 
 void mu_peers_want(struct mu_peers *peers, mu_slot slot)
@@ -359,7 +341,6 @@ bool mu_peers_cut(struct mu_peers *peers, mu_slot slot, enum mu_close_reason rea
         peer->over = true;
         uv_timer_stop(&peer->timer);
         want(peer, false);
-        hurry(peers);
     } else {
         again_after_refusal(peer);
     }

@@ -32,12 +32,11 @@ struct mu_peers_hooks {
     void (*left)(void *owner, mu_slot peer, uint32_t incarnation);
 };
 
-/* 'addresses' of all slots, of the caller, stay there.  Links that mend the graph are made
- * after 'mend_ms', and no sooner than after 10, when the news that they are for has gone round;
- * after 10 when few are left.  The higher slot waits for as long as it takes to see that the lower
- * one does not want it.  NULL: no memory. */
+/* 'addresses' of all slots, of the caller, stay there.  Links that mend the graph are made after 10
+ * ms, when the news that they are for has gone round; the higher slot waits for as long as it takes
+ * to see that the lower one does not want it.  NULL: no memory. */
 struct mu_peers *mu_peers_open(struct mu_net *net, const struct sockaddr_in *addresses,
-                               uint64_t mend_ms, const struct mu_peers_hooks *hooks);
+                               const struct mu_peers_hooks *hooks);
 
 /* BYE to everybody; or, without a goodbye, only cuts the connections, so that those who look for
  * this node find nobody, once the door is shut.  No hook is called any more. */
