@@ -31,15 +31,6 @@ static void on_send(void *owner, mu_slot peer, const struct mu_frame *frame)
     mu_peers_send(daemon->peers, peer, frame);
 }
 
-static void on_together(void *owner, bool begins)
-{
-    struct mu_daemon *daemon = owner;
-    if (begins)
-        mu_net_gather(&daemon->net);
-    else
-        mu_net_go(&daemon->net);
-}
-
 static void on_open(void *owner, mu_slot peer)
 {
     struct mu_daemon *daemon = owner;
@@ -355,8 +346,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
                                          .cut = on_cut,
                                          .deliver = mu_daemon_deliver,
                                          .fenced = on_fenced,
-                                         .fault = mu_daemon_fault,
-                                         .together = on_together};
+                                         .fault = mu_daemon_fault};
     failed = mu_drive_open(&daemon->loop, &core, config->record, &drive, &daemon->drive);
     if (failed != 0)
         return say(text, config->record != NULL ? config->record : "cannot set up the node",

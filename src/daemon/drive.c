@@ -120,16 +120,13 @@ static void step(struct mu_drive *drive, struct mu_event *event)
 static void on_timer(uv_timer_t *timer)
 {
     struct mu_drive *drive = timer->data;
-    const struct mu_drive_hooks *hooks = &drive->hooks;
     drive->armed_ns = MU_NEVER;
-    hooks->together(hooks->owner, true);
     for (int i = 0; i < FIRINGS_AT_ONCE; i++) {
         struct mu_event event = {.type = MU_EVENT_TIMEOUT};
         if (earliest(drive, &event.timeout.timer) > mu_now_ns())
             break;
         step(drive, &event);
     }
-    hooks->together(hooks->owner, false);
     arm(drive);
 }
 

@@ -20,8 +20,6 @@ struct mu_drive_hooks {
     void (*deliver)(void *owner, const struct mu_notice *notice);
     void (*fenced)(void *owner, const struct mu_notice *notice);
     void (*fault)(void *owner, enum mu_fault fault, mu_slot peer);
-    /* Deadlines have passed: what is sent from now on, until it is false, may go together. */
-    void (*together)(void *owner, bool begins);
 };
 
 /* The configuration has passed mu_config_error().  'record': a file to be made, or NULL.  Returns

@@ -10,7 +10,6 @@ enum {
     INCOMING_BYTES = 256 * 1024,
     SHAKE_MS = 5000,  /* from the first packet to an open connection */
     LINGER_MS = 1000, /* after our last word, for the other side to hear it */
-    GATHERED_BYTES = 4096
 };
 
 /* What one uv_write() carries: the part that the socket did not take at once. */
@@ -31,6 +30,7 @@ int mu_net_init(struct mu_net *net, uv_loop_t *loop, const struct mu_hello *self
         return ENOMEM;
     }
     net->loop = loop;
+    net->gathered_end = &net->gathered;
     net->self = *self;
     memcpy(net->key, key, sizeof net->key);
     return 0;
@@ -47,7 +47,7 @@ void mu_net_free(struct mu_net *net)
 
 /* ---- the end ---- */
 
-static void write_gathered(struct mu_conn *conn);
+static void write_all(struct mu_net *net);
 
 static void on_handle_closed(uv_handle_t *handle)
 {
@@ -69,7 +69,7 @@ static void close_handles(struct mu_conn *conn)
 {
     if (conn->closing)
         return;
-    write_gathered(conn);
+    write_all(conn->net); /* it may be the one whose handles do that */
     if (mu_harm_cuts_out(&conn->net->harm, mu_conn_slot(conn)))
         mu_conn_keep_socket(conn);
     conn->closing = true;
@@ -77,6 +77,8 @@ static void close_handles(struct mu_conn *conn)
     uv_close((uv_handle_t *)&conn->tcp, on_handle_closed);
     uv_close((uv_handle_t *)&conn->timer, on_handle_closed);
     uv_close((uv_handle_t *)&conn->late_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&conn->before_wait, on_handle_closed);
+    uv_close((uv_handle_t *)&conn->after_wait, on_handle_closed);
 }
 
 /* Not the owner's doing: it hears why. */
@@ -161,42 +163,62 @@ static void write_bytes(struct mu_conn *conn, const uint8_t *bytes, size_t count
     write_at_once(conn, bytes, count);
 }
 
+static void before_wait(uv_prepare_t *handle)
+{
+    const struct mu_conn *conn = handle->data;
+    write_all(conn->net);
+}
+
+static void after_wait(uv_check_t *handle)
+{
+    const struct mu_conn *conn = handle->data;
+    write_all(conn->net);
+}
+
+/* The first one has its handles started for all. */
+static void join_gathered(struct mu_conn *conn)
+{
+    struct mu_net *net = conn->net;
+    if (conn->is_gathered)
+        return;
+    if (net->gathered == NULL) {
+        uv_prepare_start(&conn->before_wait, before_wait);
+        uv_check_start(&conn->after_wait, after_wait);
+    }
+    conn->is_gathered = true;
+    conn->next_gathered = NULL;
+    *net->gathered_end = conn;
+    net->gathered_end = &conn->next_gathered;
+}
+
+/* In the order in which they began to say something. */
+static void write_all(struct mu_net *net)
+{
+    if (net->gathered == NULL)
+        return;
+    uv_prepare_stop(&net->gathered->before_wait);
+    uv_check_stop(&net->gathered->after_wait);
+    for (struct mu_conn *conn = net->gathered; conn != NULL; conn = conn->next_gathered) {
+        conn->is_gathered = false;
+        write_gathered(conn);
+    }
+    net->gathered = NULL;
+    net->gathered_end = &net->gathered;
+}
+
 /* False: it has to go by itself. */
 static bool gather(struct mu_conn *conn, const uint8_t *bytes, size_t count)
 {
     if (conn->gathered == NULL)
-        conn->gathered = malloc(GATHERED_BYTES);
-    if (conn->gathered == NULL || count > GATHERED_BYTES)
+        conn->gathered = malloc(MU_CONN_TURN_MAX);
+    if (conn->gathered == NULL || count > MU_CONN_TURN_MAX)
         return false;
-    if (count > GATHERED_BYTES - conn->gathered_bytes)
+    if (count > MU_CONN_TURN_MAX - conn->gathered_bytes)
         write_gathered(conn);
     memcpy(conn->gathered + conn->gathered_bytes, bytes, count);
     conn->gathered_bytes += count;
-    if (!conn->is_gathered) {
-        conn->is_gathered = true;
-        conn->next_gathered = conn->net->gathered;
-        conn->net->gathered = conn;
-    }
+    join_gathered(conn);
     return true;
-}
-
-void mu_net_gather(struct mu_net *net)
-{
-    assert(!net->is_gathering);
-    net->is_gathering = true;
-}
-
-/* None of them was freed meanwhile: that is done by the loop. */
-void mu_net_go(struct mu_net *net)
-{
-    assert(net->is_gathering);
-    net->is_gathering = false;
-    while (net->gathered != NULL) {
-        struct mu_conn *conn = net->gathered;
-        net->gathered = conn->next_gathered;
-        conn->is_gathered = false;
-        write_gathered(conn);
-    }
 }
 
 void mu_conn_write(struct mu_conn *conn, const uint8_t *bytes, size_t count)
@@ -239,7 +261,7 @@ void mu_conn_send(struct mu_conn *conn, const uint8_t *bytes, size_t count)
         return;
     size_t sealed = mu_seal_send(&conn->seal, bytes, count, conn->net->outgoing);
     conn->net->frames_out++;
-    if (!conn->net->is_gathering || !gather(conn, conn->net->outgoing, sealed))
+    if (!gather(conn, conn->net->outgoing, sealed))
         write_bytes(conn, conn->net->outgoing, sealed);
 }
 
@@ -374,8 +396,11 @@ static struct mu_conn *make(struct mu_net *net, const struct mu_conn_hooks *hook
     assert(failed == 0);
     failed = uv_timer_init(net->loop, &conn->late_timer);
     assert(failed == 0);
+    uv_prepare_init(net->loop, &conn->before_wait);
+    uv_check_init(net->loop, &conn->after_wait);
     conn->tcp.data = conn->timer.data = conn->late_timer.data = conn;
-    conn->handles = 3;
+    conn->before_wait.data = conn->after_wait.data = conn;
+    conn->handles = 5;
     net->open++;
     conn->next = net->first;
     conn->link = &net->first;

@@ -29,10 +29,10 @@ struct mu_net {
     uint64_t bytes_in, bytes_out;   /* of TCP */
     uint32_t open;                  /* connections that are not freed yet */
     struct mu_conn *first;          /* these */
-    bool is_gathering;              /* mu_net_gather() */
-    struct mu_conn *gathered;       /* connections that have gathered something since then */
-    struct mu_harm harm;            /* mu_net_harm() */
-    int *kept;                      /* sockets of closed connections, whose end nobody may hear */
+    struct mu_conn *gathered; /* those with something to be written in this turn of the loop */
+    struct mu_conn **gathered_end;
+    struct mu_harm harm; /* mu_net_harm() */
+    int *kept;           /* sockets of closed connections, whose end nobody may hear */
     uint32_t kept_count;
 };
 
@@ -49,11 +49,6 @@ void mu_net_free(struct mu_net *net);
  * time of a handshake stands still, and its end is not heard on the other side.  A hook may call
  * it: what was held back until now comes to hooks later, never within the call. */
 void mu_net_harm(struct mu_net *net, const struct mu_harm *harm);
-
-/* Between the two, within one callback of the loop, what is sent is gathered: many frames then go
- * in one write for each connection, and wake the other side once. */
-void mu_net_gather(struct mu_net *net);
-void mu_net_go(struct mu_net *net);
 
 enum mu_conn_ending {
     MU_CONN_GOODBYE = 1, /* the other side said BYE */
@@ -82,7 +77,10 @@ struct mu_conn_hooks {
     void (*closed)(struct mu_conn *conn, const struct mu_conn_end *end);
 };
 
-enum { MU_CONN_QUEUE_HIGH = 256 * 1024 };
+enum {
+    MU_CONN_QUEUE_HIGH = 256 * 1024,
+    MU_CONN_TURN_MAX = 4096, /* bytes of a turn of the loop that mu_conn_queued() does not count */
+};
 
 /* Connects to slot 'to' of the machine at that address.  The first hook comes later, never within
  * the call.  NULL: no memory or no descriptor; errno says which. */
@@ -106,9 +104,10 @@ const struct mu_hello *mu_conn_peer(const struct mu_conn *conn); /* from 'known'
 enum mu_seal_kind mu_conn_kind(const struct mu_conn *conn);
 bool mu_conn_dialled(const struct mu_conn *conn);
 
-/* From mu_conn_accept() on.  At most mu_conn_frame_max() bytes; they are copied.  Never blocks:
- * what the socket does not take is queued, without a bound of its own: the caller looks at
- * mu_conn_queued(). */
+/* From mu_conn_accept() on.  At most mu_conn_frame_max() bytes; they are copied.  All short
+ * frames of one turn of the loop go in one write, and wake the other side once: after the callbacks
+ * of what had come, or before the loop waits.  Never blocks: what the socket does not take is
+ * queued, without a bound of its own: the caller looks at mu_conn_queued(). */
 void mu_conn_send(struct mu_conn *conn, const uint8_t *bytes, size_t count);
 size_t mu_conn_frame_max(const struct mu_conn *conn);
 size_t mu_conn_queued(const struct mu_conn *conn);

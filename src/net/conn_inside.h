@@ -34,10 +34,12 @@ struct mu_conn {
     bool closing;
     mu_slot slot; /* of a dialler: whom it dials */
 
-    uint8_t *gathered; /* NULL: nothing was ever gathered here */
+    uint8_t *gathered; /* of this turn of the loop; NULL: nothing was ever sent */
     size_t gathered_bytes;
     bool is_gathered; /* is in the list of the net */
     struct mu_conn *next_gathered;
+    uv_prepare_t before_wait; /* both run while it is the first in that list */
+    uv_check_t after_wait;
 
     /* For the end of a fault: */
     bool read_waits, timer_waits, connect_waits, shutdown_waits;
@@ -46,7 +48,7 @@ struct mu_conn {
     uv_timer_t late_timer;
 
     struct mu_conn *next, **link; /* all of the net */
-    uint8_t handles;              /* that are not closed yet: tcp, timer, late_timer */
+    uint8_t handles;              /* that are not closed yet: tcp, two timers, prepare, check */
 };
 
 /* ---- conn.c ---- */

@@ -32,10 +32,8 @@ void mu_job_tell(struct mu_job *job)
 void mu_jobs_on_told_timer(uv_timer_t *timer)
 {
     struct mu_jobs *jobs = timer->data;
-    mu_net_gather(jobs->config.net);
     for (struct mu_job *job = jobs->first; job != NULL; job = job->next)
         mu_job_tell(job);
-    mu_net_go(jobs->config.net);
 }
 
 static bool make_room(struct mu_job *job)

@@ -670,13 +670,12 @@ static void what_is_gathered_goes_in_order(void **state)
     link_all();
     hosts[0].counts = hosts[1].counts = true;
     uint64_t before = hosts[2].net.bytes_out;
-    mu_net_gather(&hosts[2].net);
     for (uint64_t ack = 1; ack <= 3; ack++) {
         send_ack(2, 0, ack);
         send_ack(2, 1, ack);
     }
     assert_int_equal(hosts[2].net.bytes_out, before);
-    mu_net_go(&hosts[2].net);
+    turn();
     assert_true(hosts[2].net.bytes_out > before);
     send_ack(2, 0, 4);
     UNTIL(hosts[0].frames[2] == 4 && hosts[1].frames[2] == 3);
@@ -690,12 +689,11 @@ static void more_is_gathered_than_there_is_room_for(void **state)
     link_all();
     hosts[0].counts = true;
     uint64_t before = hosts[2].net.bytes_out;
-    mu_net_gather(&hosts[2].net);
     for (uint64_t ack = 1; ack <= MANY; ack++)
         send_ack(2, 0, ack);
     assert_true(hosts[2].net.bytes_out > before);
     uint64_t early = hosts[2].net.bytes_out;
-    mu_net_go(&hosts[2].net);
+    turn();
     assert_true(hosts[2].net.bytes_out > early);
     UNTIL(hosts[0].frames[2] == MANY);
 }
@@ -704,10 +702,8 @@ static void what_is_gathered_goes_before_a_goodbye(void **state)
 {
     (void)state;
     link_all();
-    mu_net_gather(&hosts[2].net);
     send_ack(2, 0, 1);
     mu_peers_leave(hosts[2].peers, true);
-    mu_net_go(&hosts[2].net);
     mu_door_close(&hosts[2].door);
     UNTIL(hosts[0].left[2] == 1);
     assert_int_equal(hosts[0].frames[2], 1);
@@ -717,10 +713,8 @@ static void what_is_gathered_goes_before_the_end(void **state)
 {
     (void)state;
     link_all();
-    mu_net_gather(&hosts[2].net);
     send_ack(2, 0, 1);
     die(2);
-    mu_net_go(&hosts[2].net);
     UNTIL(hosts[0].downs[2] == 1);
     assert_int_equal(hosts[0].frames[2], 1);
 }
@@ -731,9 +725,7 @@ static void what_is_gathered_is_held_back_by_a_cut(void **state)
     struct mu_harm cut = cut_between(false, true, 0);
     link_all();
     mu_net_harm(&hosts[2].net, &cut);
-    mu_net_gather(&hosts[2].net);
     send_ack(2, 0, 1);
-    mu_net_go(&hosts[2].net);
     let_others_talk(2, 1);
     assert_int_equal(hosts[0].frames[2], 0);
     mu_net_harm(&hosts[2].net, &healthy);
