@@ -345,7 +345,7 @@ void mu_daemon_ring_ready(struct mu_daemon *daemon)
 static_assert((int)MU_LAUNCH_TRYING == (int)MU_LAUNCHER_TRYING &&
                   (int)MU_LAUNCH_UNREACHED == (int)MU_LAUNCHER_UNREACHED &&
                   (int)MU_LAUNCH_HEARD == (int)MU_LAUNCHER_HEARD &&
-                  (int)MU_LAUNCH_GAVE_UP == (int)MU_LAUNCHER_GAVE_UP,
+                  (int)MU_LAUNCH_CHOSE == (int)MU_LAUNCHER_CHOSE,
               "what a launcher says is what the ring hears");
 
 void mu_daemon_reached(void *owner, const struct mu_launch_reach *answer)

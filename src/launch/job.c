@@ -121,7 +121,7 @@ void job_answer(struct job *job, mu_slot node, uint32_t number, uint32_t made, c
 /* ---- the last helper of a ring ----
  *
  * Nothing is kept for it.  Of two nodes that declare each other, the one whose word comes first
- * goes on: the other one is lost from then on, and not listened to. */
+ * goes on: the other one is lost from then on, and not listened to.  The last one is told so. */
 
 static void say_reach(struct job_host *host, const struct mu_launch_reach *asked, uint8_t reach,
                       uint64_t clock_ns)
@@ -132,6 +132,13 @@ static void say_reach(struct job_host *host, const struct mu_launch_reach *asked
     send_message(host, &message);
 }
 
+/* All other nodes are lost to this job, and lost for good. */
+static bool is_last(const struct job *job, const struct job_host *host)
+{
+    return job->host_count == machine_nodes(job->machine) && job_live_nodes(job) == 1 &&
+           !host->lost;
+}
+
 /* Of a node without a connection to here nothing can be said. */
 void job_take_ask(struct job_host *host, const struct mu_launch_reach *ask)
 {
@@ -140,7 +147,7 @@ void job_take_ask(struct job_host *host, const struct mu_launch_reach *ask)
         return;
     struct job_host *subject = job_host_of(job, ask->other);
     if (subject->conn == NULL) {
-        say_reach(host, ask, subject->lost ? MU_LAUNCH_GAVE_UP : MU_LAUNCH_UNREACHED, 0);
+        say_reach(host, ask, is_last(job, host) ? MU_LAUNCH_CHOSE : MU_LAUNCH_UNREACHED, 0);
         return;
     }
     struct mu_launch_message ping = {.type = MU_LAUNCH_PING, .reach = *ask};

@@ -256,6 +256,8 @@ static void on_heard(struct mu_detect *detect, mu_slot subject, uint32_t incarna
     if (clock_ns != 0 && mu_detect_is_broken(detect, MU_DETECT_BROKEN_HEARD))
         clock_ns = 0;
     if (watch != NULL)
+        watch->lived_ns = mu_max_ns(watch->lived_ns, stamp_ns);
+    if (watch != NULL)
         mu_observe_said(detect, watch, clock_ns != 0 ? clock_ns : watch->said_ns + 1, false,
                         update);
     mu_observe_settle(detect, update);
@@ -309,8 +311,8 @@ void mu_ask_on_launcher(struct mu_detect *detect, const struct mu_detect_event *
     mu_slot subject = event->launcher.subject;
     uint64_t nonce = event->launcher.nonce, stamp_ns = event->launcher.stamp_ns;
     uint32_t reach = event->launcher.reach;
-    if (reach == MU_LAUNCHER_GAVE_UP) /* that is final, however old the word */
-        mu_out_on_given_up(detect, subject);
+    if (reach == MU_LAUNCHER_CHOSE) /* that is final, however old the word */
+        detect->chosen = true;
     if (!mu_ask_is_on(detect) || nonce < detect->ask.first_nonce ||
         !mu_ask_is_answered_in_time(detect, nonce, stamp_ns) || subject >= detect->size ||
         subject == detect->self || reach == MU_LAUNCHER_NONE) {

@@ -54,7 +54,6 @@ struct mu_lease {
 struct mu_unproven {
     mu_slot slot;
     uint32_t incarnation; /* 0: not known here */
-    bool given_up;        /* by the launcher */
 };
 
 struct mu_tell {
@@ -81,6 +80,7 @@ struct mu_watch {
     uint64_t said_ns;       /* its newest word of any kind, likewise: older ones say nothing */
     uint64_t contact_ns;    /* it heard us and we heard it */
     uint64_t heard_ns;      /* a sign of life, be it a helper's word */
+    uint64_t lived_ns;      /* it did then, or later: that of a helper counts from the question */
     uint64_t lag_ns;        /* given back since the contact */
     uint64_t round_trip_ns; /* of probes that it answered: the longest, slowly forgotten */
     uint64_t period_ns;     /* in force: those of 'nonce' */
@@ -193,6 +193,7 @@ struct mu_detect {
     mu_slot nearest;   /* the first live slot back; MU_SLOT_NONE: nobody else is left */
     mu_slot undecided; /* reported as such; MU_SLOT_NONE: nobody */
     bool started, fenced;
+    bool chosen; /* by the launcher, which listens to nobody else */
     struct mu_lease lease;
     struct mu_tell tell;
     struct mu_unproven *unproven; /* those of 'dead' that were only silent, or unreachable */
@@ -313,12 +314,6 @@ void mu_loop_hush(struct mu_detect_update *update);
 /* ---- out.c: besides the two above ---- */
 
 /* The node says so. */
-/* The launcher has given this one up.  So it is settled which of the two goes on. */
-void mu_out_on_given_up(struct mu_detect *detect, mu_slot slot);
-
-/* Nobody else is left, and all that are out without proof are given up by the launcher. */
-bool mu_out_is_chosen(const struct mu_detect *detect);
-
 void mu_out_on_out(struct mu_detect *detect, mu_slot slot, uint32_t incarnation, bool proven,
                    struct mu_detect_update *update);
 void mu_out_on_dead(struct mu_detect *detect, const struct mu_beat *beat,
@@ -536,7 +531,8 @@ void mu_ask_on_reply(struct mu_detect *detect, const struct mu_beat *beat,
                      struct mu_detect_update *update);
 void mu_ask_on_timeout(struct mu_detect *detect, struct mu_detect_update *update);
 
-/* Nobody is left: has the launcher given this one up, which is out without proof? */
+/* Nobody is left: does the launcher listen to this node alone, and no more to that one, which is
+ * out without proof? */
 void mu_ask_to_be_chosen(struct mu_detect *detect, mu_slot subject,
                          struct mu_detect_update *update);
 

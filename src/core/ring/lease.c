@@ -175,7 +175,7 @@ uint64_t mu_detect_lease_until_ns(const struct mu_detect *detect)
         return 0;
     if (is_alone && mu_detect_is_broken(detect, MU_DETECT_BROKEN_ALONE))
         return MU_NEVER;
-    if (mu_out_is_chosen(detect))
+    if (is_alone && detect->chosen)
         return MU_NEVER; /* the launcher listens to none of the others any more */
     if (detect->lease.ended)
         return 0;

@@ -192,7 +192,7 @@ void mu_observe_on_beat(struct mu_detect *detect, const struct mu_beat *beat,
         acknowledge(detect, beat, update);
     watch->incarnation = beat->from_incarnation;
     watch->stamp_ns = beat->stamp_ns;
-    watch->fresh_ns = detect->now_ns;
+    watch->fresh_ns = watch->lived_ns = detect->now_ns;
     mu_observe_said(detect, watch, beat->stamp_ns, returns_acks(watch, beat, is_first), update);
 }
 

@@ -53,21 +53,6 @@ static void note_proven(struct mu_detect *detect, mu_slot slot)
         *known = detect->unproven[--detect->unproven_count];
 }
 
-void mu_out_on_given_up(struct mu_detect *detect, mu_slot slot)
-{
-    struct mu_unproven *known = find_unproven(detect, slot);
-    if (known != NULL)
-        known->given_up = true;
-}
-
-bool mu_out_is_chosen(const struct mu_detect *detect)
-{
-    for (uint32_t i = 0; i < detect->unproven_count; i++)
-        if (!detect->unproven[i].given_up)
-            return false;
-    return detect->nearest == MU_SLOT_NONE && detect->unproven_count > 0;
-}
-
 bool mu_detect_take_out(struct mu_detect *detect, mu_slot slot, uint32_t incarnation, bool proven,
                         struct mu_detect_update *update)
 {
@@ -151,9 +136,9 @@ void mu_out_on_timeout(struct mu_detect *detect, struct mu_detect_update *update
         const struct mu_unproven *entry = &detect->unproven[tell->at];
         if (is_mine(detect, entry))
             mu_out_tell(detect, entry->slot, entry->incarnation, update);
-        if (detect->nearest == MU_SLOT_NONE && !entry->given_up)
-            mu_ask_to_be_chosen(detect, entry->slot, update);
     }
+    if (is_telling(detect) && detect->nearest == MU_SLOT_NONE && !detect->chosen)
+        mu_ask_to_be_chosen(detect, detect->unproven[0].slot, update);
     tell->at = 0;
     tell->next_ns = is_telling(detect) ? detect->now_ns + detect->period_ns : MU_NEVER;
 }

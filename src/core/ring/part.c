@@ -103,14 +103,14 @@ bool mu_part_mended(struct mu_detect *detect, struct mu_detect_update *update)
     return true;
 }
 
-/* For a timeout nothing has said that both hear each other; but just now, and since it was late, a
- * helper has heard it, or a beat has come that says that it does not hear us. */
+/* For a timeout nothing has said that both hear each other; but just now a helper has heard it, or
+ * a beat has come that says that it does not hear us; and not only of before it was late. */
 static bool is_parted(const struct mu_detect *detect, const struct mu_watch *watch)
 {
     uint64_t heard_ns = watch->heard_ns + watch->lag_ns;
     uint64_t slack_ns = mu_detect_slack_ns(watch->period_ns, watch->timeout_ns);
     return watch->contact_ns + watch->lag_ns + watch->timeout_ns <= detect->now_ns &&
-           heard_ns >= mu_watch_late_ns(watch) && heard_ns + slack_ns >= detect->now_ns &&
+           watch->lived_ns >= mu_watch_late_ns(watch) && heard_ns + slack_ns >= detect->now_ns &&
            mu_ask_is_vouched(detect, mu_watch_late_ns(watch));
 }
 

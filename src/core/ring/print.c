@@ -5,7 +5,7 @@
 
 /* Parts consist of whole words without holes that a copy could fill, and what is not in use is
  * zero. */
-_Static_assert(sizeof(struct mu_watch) == 136 && sizeof(struct mu_watcher) == 80 &&
+_Static_assert(sizeof(struct mu_watch) == 144 && sizeof(struct mu_watcher) == 80 &&
                    sizeof(struct mu_part) == 40 && sizeof(struct mu_taken) == 72,
                "a part has changed: does it have holes?");
 
@@ -36,7 +36,8 @@ void mu_detect_fingerprint(const struct mu_detect *detect, struct mu_fingerprint
     mu_fingerprint_add(print, detect->nearest);
     mu_fingerprint_add(print, (uint64_t)detect->started << 2 | (uint64_t)detect->fenced << 1 |
                                   (uint64_t)detect->lease.held |
-                                  (uint64_t)detect->lease.ended << 3);
+                                  (uint64_t)detect->lease.ended << 3 |
+                                  (uint64_t)detect->chosen << 4);
     mu_fingerprint_add(print, (uint64_t)detect->undecided << 32 | detect->lease.ended_by);
     mu_fingerprint_add(print, detect->lease.left_ns);
     mu_fingerprint_add(print, detect->lease.ended_ns);
@@ -53,6 +54,5 @@ void mu_detect_fingerprint(const struct mu_detect *detect, struct mu_fingerprint
                                       detect->dead.entries[i].incarnation);
     for (uint32_t i = 0; i < detect->unproven_count; i++)
         mu_fingerprint_add(print, (uint64_t)detect->unproven[i].slot << 32 |
-                                      detect->unproven[i].incarnation |
-                                      (uint64_t)detect->unproven[i].given_up << 63);
+                                      detect->unproven[i].incarnation);
 }

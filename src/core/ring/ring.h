@@ -103,8 +103,8 @@ enum mu_launcher_reach {
     MU_LAUNCHER_TRYING,    /* it has asked the suspect */
     MU_LAUNCHER_UNREACHED, /* its connection to the suspect is closed, or the suspect is silent */
     MU_LAUNCHER_HEARD,     /* the suspect has answered it since the question */
-    MU_LAUNCHER_GAVE_UP,   /* a node that it had not given up said that this one is dead: it will
-                              never listen to it again */
+    MU_LAUNCHER_CHOSE,     /* it listens to who asks and to nobody else, and never will again: each
+                              of the others has ended, or was declared by one it listened to */
 };
 
 struct mu_detect_event {

@@ -233,16 +233,6 @@ static void draw_loops(struct ring_draw *draw)
     }
 }
 
-/* From random numbers of its own, so that the rest of a world is what its seed always was. */
-static void draw_loops_apart(struct ring_draw *draw)
-{
-    struct sim_random before = draw->random;
-    sim_random_init(&draw->random, sim_random_hash(draw->plan.seed + 11));
-    if (draw->plan.pair == NULL && chance(draw, 30))
-        draw_loops(draw);
-    draw->random = before;
-}
-
 static struct ring_fault *draw_cut(struct ring_draw *draw, mu_slot node, mu_slot peer)
 {
     struct ring_fault *fault = add(draw, RING_FAULT_CUT, node);
@@ -377,6 +367,51 @@ static void draw_launcher(struct ring_draw *draw)
         launcher->still_from_ns + between(draw, 0, 4 * draw->plan.config.timeout_ns);
 }
 
+/* While a helper observes a node in the place of another, the one whose place that is stands still
+ * for so long that the next one onward, perhaps that helper, finds the node; or helpers stand still
+ * while it renews what it has asked of them. */
+static void draw_taken_still(struct ring_draw *draw)
+{
+    const struct mu_detect_config *config = &draw->plan.config;
+    const struct ring_fault *cut = NULL;
+    for (uint32_t i = 0; cut == NULL && i < draw->plan.fault_count; i++)
+        if (draw->faults[i].type == RING_FAULT_CUT)
+            cut = &draw->faults[i];
+    uint64_t spare_ns = config->timeout_ns - config->period_ns, from_ns = cut->at_ns;
+    uint64_t at_ns = from_ns + config->timeout_ns, until_ns = from_ns + cut->for_ns;
+    mu_slot observer = cut->peer;
+    bool is_observer = chance(draw, 60);
+    for (uint64_t i = between(draw, 2, 5); i > 0; i--) {
+        mu_slot node = is_observer ? observer : (observer + 1 + i % 3) % config->size;
+        uint64_t least_ns = is_observer ? config->period_ns + spare_ns / 4 : spare_ns / 6;
+        add_at(draw, RING_FAULT_STOP, node, between(draw, at_ns, until_ns))->for_ns =
+            between(draw, least_ns, config->timeout_ns);
+    }
+}
+
+/* Two sides, for long enough that each declares the other; then nobody of them speaks first. */
+static void draw_sides_long(struct ring_draw *draw)
+{
+    struct ring_fault *cut = add(draw, RING_FAULT_CUT, 0);
+    cut->side = 1 + sim_random_below(&draw->random, UINT32_MAX);
+    cut->ways = RING_BOTH_WAYS;
+    cut->for_ns = between(draw, 3, 12) * draw->plan.config.timeout_ns;
+}
+
+/* From random numbers of its own, so that the rest of a world is what its seed always was. */
+static void draw_apart(struct ring_draw *draw)
+{
+    struct sim_random before = draw->random;
+    sim_random_init(&draw->random, sim_random_hash(draw->plan.seed + 11));
+    if (draw->plan.pair == NULL && chance(draw, 30))
+        draw_loops(draw);
+    if (draw->kind == RING_TAKEN && chance(draw, 60))
+        draw_taken_still(draw);
+    if (draw->kind == RING_SIDES && chance(draw, 50))
+        draw_sides_long(draw);
+    draw->random = before;
+}
+
 static void draw_faults(struct ring_draw *draw)
 {
     draw_set(draw);
@@ -454,6 +489,6 @@ void ring_draw(struct ring_draw *draw, uint64_t seed, uint32_t nodes, uint32_t b
     plan->inbox_max = chance(draw, 80) ? 100000 : (uint32_t)between(draw, 4, 64);
     draw_launcher(draw);
     draw_faults(draw);
-    draw_loops_apart(draw);
+    draw_apart(draw);
     draw_end(draw);
 }

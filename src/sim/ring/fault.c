@@ -108,6 +108,7 @@ static void crash(struct ring_world *world, const struct ring_fault *fault)
 
 void ring_fault_on_proven(struct ring_world *world, mu_slot node)
 {
+    world->seats[node].proven = true;
     ring_law_on_declared(world, node);
     ring_tell_everybody(world, node, node, true);
 }
@@ -191,8 +192,12 @@ void ring_fault_on_fault(struct ring_world *world, uint32_t index)
     abort();
 }
 
+/* Times come to every node in the order in which they were set: one that was overtaken is old. */
 void ring_fault_on_set(struct ring_world *world, mu_slot slot, const struct ring_fault *fault)
 {
+    if (fault->at_ns < world->seats[slot].set_ns)
+        return;
+    world->seats[slot].set_ns = fault->at_ns;
     ring_law_on_set(world, slot, fault->period_ns, fault->timeout_ns);
     struct mu_detect_event event = {
         .type = MU_DETECT_SET,

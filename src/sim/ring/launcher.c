@@ -44,6 +44,15 @@ void ring_launcher_on_ask(struct ring_world *world, mu_slot slot,
            now_ns + round_ns + 1000 + ring_world_draw_ns(world, round_ns));
 }
 
+/* It listens to this node alone. */
+static bool is_last(const struct ring_world *world, mu_slot slot)
+{
+    for (mu_slot other = 0; other < world->size; other++)
+        if (other != slot && !world->seats[other].given_up && !world->seats[other].proven)
+            return false;
+    return !world->seats[slot].given_up;
+}
+
 /* What it has heard of the suspect when its second answer leaves; half of the time it knows the
  * suspect's clock. */
 void ring_launcher_on_answer(struct ring_world *world, const struct sim_item *item)
@@ -52,7 +61,7 @@ void ring_launcher_on_answer(struct ring_world *world, const struct sim_item *it
     mu_slot subject = word.subject;
     uint64_t round_ns = 2 * world->plan->net.delay_ns_max;
     bool hears = ring_world_lives(world, subject) && !ring_world_frozen(world, subject) &&
-                 ring_launcher_reaches(world, subject);
+                 ring_launcher_reaches(world, subject) && !world->seats[subject].given_up;
     ring_net_release(&world->net, item->ref);
     if (!ring_world_lives(world, item->node))
         return;
@@ -61,8 +70,8 @@ void ring_launcher_on_answer(struct ring_world *world, const struct sim_item *it
                                                  .nonce = word.nonce,
                                                  .stamp_ns = word.stamp_ns,
                                                  .reach = word.reach}};
-    if (world->seats[subject].given_up)
-        event.launcher.reach = MU_LAUNCHER_GAVE_UP;
+    if (is_last(world, item->node))
+        event.launcher.reach = MU_LAUNCHER_CHOSE;
     else if (word.reach == MU_LAUNCHER_HEARD && !hears)
         event.launcher.reach = MU_LAUNCHER_UNREACHED;
     else if (word.reach == MU_LAUNCHER_HEARD && sim_random_chance(&world->random, 50))

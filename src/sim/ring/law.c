@@ -232,6 +232,7 @@ void ring_law_before_step(struct ring_world *world, mu_slot slot,
     }
     world->law.from_out = false;
     world->law.lagged = due_ns != MU_NEVER && now_ns > due_ns + spare_ns / LAG_PART;
+    world->law.lapsed = ring_law_places(world, slot, true);
     world->law.held = mu_detect_lease_until_ns(ring_world_detect(world, slot)) > event->now_ns;
     if (event->type == MU_DETECT_LAUNCHER)
         note_launcher(world, slot, event);

@@ -82,8 +82,9 @@ struct ring_law {
 
     uint64_t spare_ns_min, spare_ns_max; /* timeout - period */
 
-    bool held;   /* before this step its node had a lease */
-    bool lagged; /* its node had stood still until this step */
+    uint64_t lapsed; /* places whose leases had run out before this step: ring_law_places() */
+    bool held;       /* before this step its node had a lease */
+    bool lagged;     /* its node had stood still until this step */
     uint64_t said_ns,
         heard_ns;     /* of the subject of a HEARD, as its node knew it before this step */
     bool from_out;    /* this step takes in a datagram of a node that its node knows is out ... */

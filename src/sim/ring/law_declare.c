@@ -211,6 +211,19 @@ static bool is_granted_by(const struct mu_detect *detect, mu_slot observer)
     return false;
 }
 
+/* Does one between the two live on, which the observer has declared because it answers too late,
+ * and has it acknowledged the subject? */
+static bool is_granted_between(const struct ring_world *world, mu_slot observer, mu_slot subject)
+{
+    for (mu_slot at = ring_next(world, subject); at != observer; at = ring_next(world, at)) {
+        bool granted = is_granted_by(ring_world_detect(world, subject), at) ||
+                       ring_pair(world, subject, at)->knows; /* what it granted runs on */
+        if (granted && !world->seats[at].crashed && !ring_world_frozen(world, at))
+            return true;
+    }
+    return false;
+}
+
 /* The launcher listens to one of the two alone, whatever the other one declares: that one gets no
  * lease from anybody. */
 static bool was_settled(const struct ring_world *world, mu_slot observer, mu_slot subject)
@@ -233,12 +246,13 @@ static void check_lease(struct ring_world *world, mu_slot observer, mu_slot subj
                           subject, observer);
         return;
     }
-    /* Somebody else acknowledges it, and was not found because of cuts between several nodes.  No
-     * excuse where the observer, or a helper in its place, has granted it as well: the least of
-     * all counts. */
+    /* Somebody else acknowledges it: one that was not found because of cuts between several nodes,
+     * or was declared.  No excuse where the observer, or a helper in its place, has granted it as
+     * well: the least of all counts. */
     uint64_t window_ns = ring_law_min(now_ns, 2 * world->law.timeout_ns_max);
     if (!is_granted_by(detect, observer) &&
-        others_lost(world, observer, subject, now_ns - window_ns))
+        (others_lost(world, observer, subject, now_ns - window_ns) ||
+         is_granted_between(world, observer, subject)))
         return;
     ring_law_fail(world, "lease", "node %u is declared silent by node %u and holds its lease",
                   subject, observer);
@@ -294,7 +308,7 @@ static void check_endless(struct ring_world *world, mu_slot slot)
             mu_detect_lease_until_ns(ring_world_detect(world, other)) == MU_NEVER)
             ring_law_fail(world, "lease", "nodes %u and %u both hold a lease without end", slot,
                           other);
-        if (!ring_pair(world, slot, other)->proven &&
+        if (!ring_pair(world, slot, other)->proven && !seats[other].proven &&
             (!seats[other].given_up || seats[slot].given_up))
             ring_law_fail(world, "lease",
                           "node %u holds a lease without end; nothing proves that node %u is dead",
@@ -302,8 +316,7 @@ static void check_endless(struct ring_world *world, mu_slot slot)
     }
 }
 
-/* Places whose leases have run out, or not; a bit for each. */
-static uint64_t places(const struct ring_world *world, mu_slot slot, bool lapsed)
+uint64_t ring_law_places(const struct ring_world *world, mu_slot slot, bool lapsed)
 {
     const struct mu_detect *detect = ring_world_detect(world, slot);
     uint64_t now_ns = world->queue->now_ns + ring_world_clock_ns(world, slot), mask = 0;
@@ -322,7 +335,7 @@ static void check_lease_from(struct ring_world *world, mu_slot slot)
     const struct ring_record *record = &world->law.records[slot];
     uint64_t now_ns = world->queue->now_ns + ring_world_clock_ns(world, slot);
     uint64_t ended_ns = ring_world_detect(world, slot)->lease.ended_ns;
-    if (record->lease_ns != 0 && (places(world, slot, false) & record->lapsed) == 0 &&
+    if (record->lease_ns != 0 && (ring_law_places(world, slot, false) & record->lapsed) == 0 &&
         mu_detect_observes(ring_world_detect(world, slot)) != MU_SLOT_NONE &&
         now_ns < ended_ns + world->law.timeout_ns_min)
         ring_law_fail(world, "lease",
@@ -330,7 +343,13 @@ static void check_lease_from(struct ring_world *world, mu_slot slot)
                       ms(now_ns - ended_ns));
 }
 
-/* When it is lost although nobody was silent, its own main loop was. */
+/* Its own main loop ended it (N13): any place may give it back. */
+static bool ended_by_loop(const struct ring_world *world, mu_slot slot)
+{
+    uint64_t now_ns = world->queue->now_ns + ring_world_clock_ns(world, slot);
+    return mu_loop_lease_ns(ring_world_detect(world, slot), MU_NEVER) <= now_ns;
+}
+
 void ring_law_on_lease(struct ring_world *world, mu_slot slot, bool held)
 {
     if (!world->plan->small)
@@ -340,9 +359,9 @@ void ring_law_on_lease(struct ring_world *world, mu_slot slot, bool held)
         check_lease_back(world, slot);
         check_lease_from(world, slot);
     } else {
-        record->lapsed = places(world, slot, true);
-        if (record->lapsed == 0)
-            record->lapsed = places(world, slot, false);
+        record->lapsed = world->law.lapsed | ring_law_places(world, slot, true);
+        if (ended_by_loop(world, slot))
+            record->lapsed |= ring_law_places(world, slot, false);
     }
     record->lease_ns = world->queue->now_ns;
 }

@@ -48,12 +48,12 @@ void ring_law_on_back(struct ring_world *world, mu_slot slot)
 
 /* ---- until when one must be declared ---- */
 
-/* The next node onward that should notice; 'slot' itself: nobody is left. */
+/* The next node onward that should notice; 'slot' itself: nobody is left.  One that was declared by
+ * a node that could tell nobody lives on, and is as good as any. */
 static mu_slot observer_of(const struct ring_world *world, mu_slot slot)
 {
     mu_slot observer = ring_next(world, slot);
-    while (observer != slot &&
-           (!ring_is_well(world, observer) || world->seats[observer].declared_ns != MU_NEVER))
+    while (observer != slot && (!ring_is_well(world, observer) || world->seats[observer].told))
         observer = ring_next(world, observer);
     return observer;
 }
@@ -158,14 +158,14 @@ void ring_law_on_declared(struct ring_world *world, mu_slot slot)
     count_detected(world, failure);
 }
 
-/* The last time that the observer was told of one between them: then it asks the one behind, and
- * finds the others from there. */
-static uint64_t last_told_ns(const struct ring_world *world, mu_slot slot, mu_slot observer)
+/* The last time that this node was told of one between the two. */
+static uint64_t last_told_ns(const struct ring_world *world, mu_slot told, mu_slot slot,
+                             mu_slot observer)
 {
     uint64_t last_ns = 0;
     for (mu_slot at = ring_next(world, slot); world->plan->small && at != observer;
          at = ring_next(world, at))
-        last_ns = ring_law_max(last_ns, ring_pair(world, observer, at)->told_ns);
+        last_ns = ring_law_max(last_ns, ring_pair(world, told, at)->told_ns);
     return last_ns;
 }
 
@@ -223,7 +223,8 @@ static uint64_t bound_ns(const struct ring_world *world, const struct ring_failu
         until_ns += delay_ns + law->timeout_ns_max - law->period_ns_max + 2 * slack_ns;
     if (world->plan->small)
         until_ns = ring_law_max(until_ns, ring_pair(world, observer, failure->slot)->taken_ns);
-    uint64_t told_ns = last_told_ns(world, failure->slot, observer);
+    /* Then it asks the one behind, and finds the others from there. */
+    uint64_t told_ns = last_told_ns(world, observer, failure->slot, observer);
     if (told_ns > 0)
         until_ns = ring_law_max(until_ns, told_ns + 2 * delay_ns + law->timeout_ns_max + once_ns);
     return until_ns + stood_still_ns(world, observer, first_failed_ns(world, failure, observer)) +
@@ -252,7 +253,9 @@ static uint64_t lease_bound_ns(const struct ring_world *world, mu_slot observer)
     base_ns = ring_law_max(base_ns, ring_law_max(other->trouble_ns, other->back_ns));
     base_ns =
         ring_law_max(base_ns, ring_law_max(record->lease_ns, last_between_ns(world, observer, by)));
-    base_ns = ring_law_max(base_ns, last_told_ns(world, observer, by));
+    base_ns = ring_law_max(base_ns, last_told_ns(world, by, observer, by));
+    /* It beats to three at most, and the nearest may be dead, and its main loop may stand still. */
+    base_ns = ring_law_max(base_ns, last_told_ns(world, observer, observer, by));
     base_ns = ring_law_max(base_ns, other->start_ns + world->plan->config.grace_ns);
     return base_ns + 4 * law->timeout_ns_max + 6 * delay_ns + late_ns +
            stood_still_ns(world, by, base_ns) + stood_still_ns(world, observer, base_ns);

@@ -37,6 +37,9 @@ static inline bool ring_is_well(const struct ring_world *world, mu_slot slot)
     return ring_world_lives(world, slot) && world->seats[slot].failed_ns == MU_NEVER;
 }
 
+/* Places of observers of a node, whose leases have run out, or not; a bit for each. */
+uint64_t ring_law_places(const struct ring_world *world, mu_slot slot, bool lapsed);
+
 /* Losses between two nodes since then, as many as are remembered. */
 uint32_t ring_losses_since(const struct ring_world *world, mu_slot a, mu_slot b, uint64_t since_ns);
 

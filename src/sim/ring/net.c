@@ -246,6 +246,18 @@ uint64_t ring_net_cut_off_until_ns(const struct ring_net *net, mu_slot node, uin
     return until_ns;
 }
 
+uint64_t ring_net_apart_until_ns(const struct ring_net *net, mu_slot a, mu_slot b, uint64_t now_ns)
+{
+    uint64_t until_ns = 0;
+    for (uint32_t i = 0; i < net->cut_count; i++) {
+        const struct ring_cut *cut = &net->cuts[i];
+        bool parts = cut->side != 0 && (takes(cut, a, b) || takes(cut, b, a));
+        if (parts && now_ns < cut->until_ns && cut->until_ns > until_ns)
+            until_ns = cut->until_ns;
+    }
+    return until_ns;
+}
+
 void ring_net_cut(struct ring_world *world, const struct ring_fault *fault)
 {
     struct ring_net *net = &world->net;

@@ -91,4 +91,7 @@ bool ring_net_is_cut(const struct ring_net *net, mu_slot from, mu_slot to, uint6
 uint64_t ring_net_cut_off_until_ns(const struct ring_net *net, mu_slot node, uint32_t ways,
                                    uint64_t now_ns);
 
+/* Until when two nodes are on different sides of a cut; 0: they are not. */
+uint64_t ring_net_apart_until_ns(const struct ring_net *net, mu_slot a, mu_slot b, uint64_t now_ns);
+
 #endif

@@ -2,13 +2,16 @@
 #include "sim/ring/world_inside.h"
 #include "sim/node/world.h"
 
-/* Spread takes a while, cannot reach who is cut off, and does not talk to the dead. */
-static void tell(struct ring_world *world, mu_slot slot, mu_slot out, bool proven)
+/* Spread takes a while, cannot reach who is cut off or on the other side, and does not talk to the
+ * dead. */
+static void tell(struct ring_world *world, mu_slot by, mu_slot slot, mu_slot out, bool proven)
 {
     const struct ring_seat *seat = &world->seats[slot];
     uint64_t at_ns = world->queue->now_ns + ring_world_draw_ns(world, world->plan->queue_ns_max) +
                      ring_world_draw_ns(world, world->plan->tell_ns_max);
-    uint64_t cut_ns = ring_net_cut_off_until_ns(&world->net, slot, RING_BOTH_WAYS, at_ns);
+    uint64_t cut_ns =
+        ring_law_max(ring_net_cut_off_until_ns(&world->net, slot, RING_BOTH_WAYS, at_ns),
+                     ring_net_apart_until_ns(&world->net, by, slot, at_ns));
     if (seat->crashed || seat->fenced)
         return;
     /* One that lives and was declared may hear it from somebody who does not know yet. */
@@ -21,7 +24,7 @@ void ring_tell_everybody(struct ring_world *world, mu_slot by, mu_slot out, bool
 {
     if (world->plan->tell_slots == 0) {
         for (mu_slot slot = 0; slot < world->size; slot++)
-            tell(world, slot, out, proven);
+            tell(world, by, slot, out, proven);
         return;
     }
     mu_slot onward = out, back = out;
@@ -33,9 +36,9 @@ void ring_tell_everybody(struct ring_world *world, mu_slot by, mu_slot out, bool
             back = back == 0 ? world->size - 1 : back - 1;
         while (world->seats[back].crashed && back != out);
         if (onward != by)
-            tell(world, onward, out, proven);
+            tell(world, by, onward, out, proven);
         if (back != by && back != onward)
-            tell(world, back, out, proven);
+            tell(world, by, back, out, proven);
     }
 }
 

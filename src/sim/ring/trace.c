@@ -69,7 +69,8 @@ static const char *beat_text(char text[BEAT_TEXT], const struct mu_beat *beat)
 
 static const char *launcher_text(enum mu_launcher_reach reach)
 {
-    static const char *const texts[] = {"not known", "asked", "not reached", "heard"};
+    static const char *const texts[] = {"not known", "asked", "not reached", "heard",
+                                        "given up, as all others"};
     return texts[reach];
 }
 

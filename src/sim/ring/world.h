@@ -94,6 +94,7 @@ struct ring_seat {
     uint64_t loop_from_ns;    /* its main loop stands still since then, 0: never did, */
     uint64_t loop_until_ns;   /* until then; MU_NEVER: for good */
     uint64_t failed_ns;       /* nothing of it is heard since then; MU_NEVER: it is well */
+    uint64_t set_ns;          /* when the times that it has were set; 0: those of the start */
     uint64_t declared_ns;     /* first verdict on it, or word of its witness; MU_NEVER: none */
     uint32_t inbox_first, inbox_last, inbox_count;
     uint32_t failure; /* index of its last failure, when it had one */
@@ -101,6 +102,7 @@ struct ring_seat {
     bool silent;   /* its detector, because of its main loop (N13) */
     bool told;     /* everybody is being told that it is out */
     bool given_up; /* by the launcher */
+    bool proven;   /* its witness has spoken */
 } __attribute__((aligned(64)));
 
 struct ring_world {

@@ -212,7 +212,7 @@ static const char *reach_error(const struct mu_launch_message *message, char *te
 {
     const struct mu_launch_reach *reach = &message->reach;
     bool is_reach = message->type == MU_LAUNCH_REACH, is_heard = reach->reach == MU_LAUNCH_HEARD;
-    if (is_reach ? reach->reach < MU_LAUNCH_TRYING || reach->reach > MU_LAUNCH_GAVE_UP
+    if (is_reach ? reach->reach < MU_LAUNCH_TRYING || reach->reach > MU_LAUNCH_CHOSE
                  : reach->reach != 0)
         return say(text, "reach %u is wrong in a message of type %u", reach->reach, message->type);
     if (reach->clock_ns != 0 && !is_heard && message->type != MU_LAUNCH_PONG)

@@ -111,7 +111,7 @@ enum mu_launch_how_far {
     MU_LAUNCH_TRYING = 1,
     MU_LAUNCH_UNREACHED,
     MU_LAUNCH_HEARD,
-    MU_LAUNCH_GAVE_UP
+    MU_LAUNCH_CHOSE
 };
 
 /* A question of one daemon about another, on its way to there and back.  The launcher keeps nothing

@@ -476,7 +476,7 @@ static void of_two_that_the_launcher_hears_the_higher_one_goes(void **state)
     few_free(few);
 }
 
-/* Alone without proof: no lease, until the launcher has given all the others up. */
+/* Alone without proof: no lease, until the launcher has chosen it. */
 static void the_last_one_has_a_lease_when_the_launcher_chose_it(void **state)
 {
     (void)state;
@@ -490,7 +490,7 @@ static void the_last_one_has_a_lease_when_the_launcher_chose_it(void **state)
     assert_non_null(few_find(few, MU_DETECT_VERDICT, 1, 0));
     assert_non_null(few_find(few, MU_DETECT_VERDICT, 2, 0));
     assert_false(mu_detect_lease_held(last));
-    few->launcher = MU_LAUNCHER_GAVE_UP;
+    few->launcher = MU_LAUNCHER_CHOSE;
     few_run(few, 200 * MS);
     assert_true(mu_detect_lease_held(last));
     assert_true(mu_detect_lease_until_ns(last) == MU_NEVER);
