@@ -318,6 +318,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
     struct mu_jobs_config jobs = {
         .net = &daemon->net,
         .clock = daemon->clock,
+        .shared_host = orders->shared_host,
         .processes = PROCESSES_MAX,
         .socket = mu_notify_name(daemon->notify),
         .hooks = {daemon, mu_daemon_job_begin, mu_daemon_pmix_hold, mu_daemon_pmix_env,
@@ -403,6 +404,7 @@ struct mu_daemon *mu_daemon_open(const struct mu_daemon_config *config, char *te
         return NULL;
     }
     daemon->clock = clock_number();
+    daemon->shared_host = config->orders->shared_host;
     daemon->period_ns = config->orders->period_ns;
     daemon->timeout_ns = config->orders->timeout_ns;
     daemon->started_ns = mu_now_ns();

@@ -2,7 +2,7 @@
 #ifndef MU_DAEMON_DAEMON_H
 #define MU_DAEMON_DAEMON_H
 
-#include "daemon/orders.h"
+#include "daemon/lifeline.h"
 #include "witness/witness.h"
 
 struct mu_daemon;

@@ -64,6 +64,7 @@ struct mu_daemon {
     int answers;
     uint64_t clock; /* which clock ours is: see wire/base/evidence.h */
     uint64_t started_ns;
+    bool shared_host; /* all nodes are on one host */
     bool ready_said;
     bool ending;
     bool fenced;

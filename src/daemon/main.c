@@ -1,4 +1,5 @@
-/* musterd: one node of a machine.  'muster run' starts it and tells it what to do (orders.h). */
+/* musterd: one node of a machine.  'muster run' starts it and tells it what to do
+ * (wire/launch/orders.h). */
 #define _GNU_SOURCE /* unshare() */
 #include "host/cores.h"
 #include "daemon/daemon.h"
@@ -27,7 +28,7 @@ static const char help[] =
     "               [--retain SECONDS] [--no-pmix] [--verbose] < ORDERS\n"
     "\n"
     "One node of a machine: starts and watches processes, and tells everybody who has died.\n"
-    "'muster run' starts it, and tells it on standard input who it is (src/daemon/orders.h).\n"
+    "'muster run' starts it, and tells it on standard input who it is (src/wire/launch/orders.h).\n"
     "When that input ends, it ends, and its processes with it.\n"
     "\n"
     "  --record FILE  write what enters the protocols to a new FILE, for 'muster sim replay'\n"
@@ -183,11 +184,6 @@ static void come_first(void)
         mu_tell("cannot have real-time priority: %s", strerror(errno));
 }
 
-static bool is_loopback(struct in_addr address)
-{
-    return ntohl(address.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
-}
-
 /* Nothing is left to do that somebody waits for.  What sanitizers do at the end takes long, and
  * partly spins, in the way of daemons that are still at work. */
 static void come_last(void)
@@ -195,11 +191,11 @@ static void come_last(void)
     sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){.sched_priority = 0});
 }
 
-/* Programs of different nodes on one host tell each other apart by their host's name.  Elsewhere
- * the host has a name already. */
-static void take_name(const char *name, struct in_addr listen)
+/* Programs of different nodes on a shared host tell each other apart by their host's name.
+ * Elsewhere the host has a name already. */
+static void take_name(const char *name)
 {
-    if (is_loopback(listen) && unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) != 0)
+    if (unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) != 0)
         mu_warn("cannot take the host name '%s'", name);
 }
 
@@ -233,11 +229,12 @@ int main(int argc, char **argv)
     if (mu_orders_read(&input, &orders, text) != NULL)
         return fail(text);
     if (!flags.no_pmix)
-        mu_pmix_environment(is_loopback(orders.listen));
+        mu_pmix_environment(orders.shared_host);
     mu_log_open(orders.name, flags.verbose);
     struct mu_witness witness = {.pid = 0};
     bool has_witness = have_witness(&orders, &witness); /* from here on this is its child */
-    take_name(orders.name, orders.listen);
+    if (orders.shared_host)
+        take_name(orders.name);
 
     struct mu_daemon_config config = {.orders = &orders,
                                       .record = flags.record,
@@ -252,7 +249,7 @@ int main(int argc, char **argv)
     struct mu_daemon *daemon = mu_daemon_open(&config, text);
     uint32_t size = orders.size;
     mu_slot slot = orders.slot;
-    bool has_part = is_loopback(orders.listen) && size > 1;
+    bool has_part = orders.shared_host && size > 1;
     mu_orders_wipe(&orders);
     if (daemon == NULL)
         return fail(text);

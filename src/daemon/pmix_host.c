@@ -161,6 +161,7 @@ bool mu_daemon_pmix_open(struct mu_daemon *daemon)
                                                  .machine = daemon->net.self.machine,
                                                  .self = daemon->net.self.from,
                                                  .size = daemon->net.self.size,
+                                                 .shared_host = daemon->shared_host,
                                                  .begun = on_begun,
                                                  .host = {.owner = daemon,
                                                           .ready = on_ready,

@@ -53,17 +53,12 @@ int mu_daemon_ring_listen(struct mu_daemon *daemon, struct sockaddr_in *address)
     return failed;
 }
 
-static bool on_one_host(const struct mu_daemon *daemon)
-{
-    return ntohl(daemon->door.address.sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
-}
-
 static void on_news(uv_poll_t *poll, int status, int events);
 
-/* Where every node is on one host, the first one speaks for all. */
+/* On a shared host the first node speaks for all. */
 static void say_refused(const struct mu_daemon *daemon, const struct mu_heartbeat_refused *refused)
 {
-    if (on_one_host(daemon) && daemon->net.self.from != 0)
+    if (daemon->shared_host && daemon->net.self.from != 0)
         return;
     if (refused->priority != 0)
         mu_warn("heartbeats have no real-time priority (%s): a busy host may delay them",

@@ -146,12 +146,12 @@ static uint32_t ranks_at(const struct mu_launch_job *spec, mu_slot low, mu_slot 
     return ranks;
 }
 
-uint32_t mu_cores_wanted(const struct mu_launch_job *spec, mu_slot self)
+uint32_t mu_cores_wanted(const struct mu_launch_job *spec, mu_slot self, bool shared_host)
 {
-    return spec->one_host ? spec->size : ranks_at(spec, self, self + 1);
+    return shared_host ? spec->size : ranks_at(spec, self, self + 1);
 }
 
-uint32_t mu_cores_before(const struct mu_launch_job *spec, mu_slot self)
+uint32_t mu_cores_before(const struct mu_launch_job *spec, mu_slot self, bool shared_host)
 {
-    return spec->one_host ? ranks_at(spec, 0, self) : 0;
+    return shared_host ? ranks_at(spec, 0, self) : 0;
 }

@@ -57,8 +57,8 @@ void mu_cores_part(const struct mu_spawn_cpus *allowed, mu_slot slot, uint32_t n
 int mu_cores_keep_to_part(mu_slot slot, uint32_t nodes);
 
 /* How many processes of the job share the cores that 'self' has, and how many of these come before
- * its own: with all nodes on one host, those of lower slots. */
-uint32_t mu_cores_wanted(const struct mu_launch_job *spec, mu_slot self);
-uint32_t mu_cores_before(const struct mu_launch_job *spec, mu_slot self);
+ * its own: on a shared host, those of lower slots. */
+uint32_t mu_cores_wanted(const struct mu_launch_job *spec, mu_slot self, bool shared_host);
+uint32_t mu_cores_before(const struct mu_launch_job *spec, mu_slot self, bool shared_host);
 
 #endif

@@ -3,16 +3,11 @@
 #include "launch/machine.h"
 
 #include <arpa/inet.h>
-#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { FIRST_MAX = 512, WHERE_MAX = 48 /* for each node */ };
 
 int bring_up_find(const char *given, char path[PATH_MAX])
 {
@@ -44,52 +39,25 @@ static char *text_new(size_t room)
     return text;
 }
 
-__attribute__((format(printf, 4, 5))) static void add(char *text, size_t room, size_t *used,
-                                                      const char *format, ...)
+char *bring_up_first(const struct mu_orders *orders, size_t *count)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    int count = vsnprintf(text + *used, room - *used, format, arguments);
-    va_end(arguments);
-    assert(count >= 0 && (size_t)count < room - *used);
-    *used += (size_t)count;
-}
-
-char *bring_up_first(uint64_t machine, const uint8_t key[MU_SEAL_KEY_BYTES], uint32_t size,
-                     mu_slot slot, const struct sockaddr_in *address, const char *name,
-                     uint64_t period_ns, uint64_t timeout_ns, size_t *count)
-{
-    char dotted[INET_ADDRSTRLEN], digits[2 * MU_SEAL_KEY_BYTES + 1];
-    char *text = text_new(FIRST_MAX);
-    inet_ntop(AF_INET, &address->sin_addr, dotted, sizeof dotted);
-    sodium_bin2hex(digits, sizeof digits, key, MU_SEAL_KEY_BYTES);
-    *count = 0;
-    add(text, FIRST_MAX, count,
-        "muster-orders 1\nmachine %016" PRIx64 "\nkey %s\nsize %u\nslot %u\nlisten %s\nname %s\n"
-        "period %" PRIu64 "\ntimeout %" PRIu64 "\n.\n",
-        machine, digits, size, slot, dotted, name, period_ns, timeout_ns);
-    sodium_memzero(digits, sizeof digits);
+    char *text = text_new(MU_ORDERS_BYTES_MAX);
+    *count = mu_orders_write(orders, text);
     return text;
 }
 
 char *bring_up_where(const struct sockaddr_in *addresses, uint32_t size, size_t *count)
 {
-    size_t room = ((size_t)size + 1) * WHERE_MAX;
-    char *text = text_new(room), dotted[INET_ADDRSTRLEN];
-    *count = 0;
-    for (uint32_t i = 0; i < size; i++) {
-        inet_ntop(AF_INET, &addresses[i].sin_addr, dotted, sizeof dotted);
-        add(text, room, count, "node %u %s %u\n", i, dotted, ntohs(addresses[i].sin_port));
-    }
-    add(text, room, count, ".\n");
+    char *text = text_new(((size_t)size + 1) * MU_ORDERS_NODE_MAX);
+    *count = mu_orders_write_nodes(addresses, size, text);
     return text;
 }
 
 char *bring_up_end(size_t *count)
 {
-    char *text = text_new(FIRST_MAX);
-    *count = 0;
-    add(text, FIRST_MAX, count, "end\n");
+    static const char end[] = "end\n";
+    char *text = text_new(sizeof end);
+    *count = strlen(strcpy(text, end));
     return text;
 }
 

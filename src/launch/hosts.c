@@ -200,7 +200,8 @@ static const char *resolve(struct host *host, char *text)
 
 static bool is_loopback(const struct host *host)
 {
-    return ntohl(host->address.sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
+    return (ntohl(host->address.sin_addr.s_addr) & IN_CLASSA_NET) ==
+           (INADDR_LOOPBACK & IN_CLASSA_NET);
 }
 
 const char *hosts_resolve(struct hosts *hosts, char text[HOSTS_TEXT_MAX])
@@ -225,6 +226,14 @@ const char *hosts_resolve(struct hosts *hosts, char text[HOSTS_TEXT_MAX])
                "host %s has the address %s, where other hosts cannot reach it: a file of hosts can "
                "say address=",
                last->name, dotted);
+}
+
+bool hosts_share(const struct hosts *hosts)
+{
+    for (uint32_t i = 0; i < hosts->count; i++)
+        if (!is_loopback(&hosts->items[i]))
+            return false;
+    return true;
 }
 
 uint64_t hosts_slots(const struct hosts *hosts)

@@ -10,7 +10,7 @@
 #ifndef MU_LAUNCH_HOSTS_H
 #define MU_LAUNCH_HOSTS_H
 
-#include "daemon/orders.h"
+#include "wire/launch/orders.h"
 
 enum {
     HOSTS_TEXT_MAX = 512, /* every sentence of this header, cut off there */
@@ -38,6 +38,9 @@ const char *hosts_from_file(struct hosts *hosts, const char *path, char text[HOS
 /* Finds the address of each host that came without one.  Nodes listen there and call each other, so
  * a loopback address is refused, unless all have one.  NULL, or a sentence in 'text'. */
 const char *hosts_resolve(struct hosts *hosts, char text[HOSTS_TEXT_MAX]);
+
+/* All are loopback addresses, and so this host.  Resolved before. */
+bool hosts_share(const struct hosts *hosts);
 
 uint64_t hosts_slots(const struct hosts *hosts); /* of all */
 void hosts_free(struct hosts *hosts);

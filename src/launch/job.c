@@ -269,7 +269,6 @@ static bool write_orders(struct job *job, const struct job_config *config,
         .spec = {.size = job->size,
                  .ignore_sigpipe = config->ignore_sigpipe,
                  .binding = job->binding,
-                 .one_host = config->one_host,
                  .report_bindings = config->report_bindings,
                  .pmi = config->pmi,
                  .input_rank = config->input ? 0 : MU_RANK_NONE,
@@ -338,7 +337,7 @@ struct job *job_start(const struct job_config *config, char text[MACHINE_TEXT_MA
         return NULL;
     }
     make_hosts(job, config->also);
-    assert(config->one_host || config->binding != MU_LAUNCH_PART);
+    assert(machine_shares_host(config->machine) || config->binding != MU_LAUNCH_PART);
     job->binding = job_choose_binding(config->binding, job->runs, job->run_count,
                                       machine_nodes(config->machine));
     job->number = machine_next_job(job->machine);

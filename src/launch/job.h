@@ -90,7 +90,6 @@ struct job_config {
     bool input; /* rank 0 reads what job_input() is given; else /dev/null */
     bool ignore_sigpipe;
     uint8_t binding;      /* enum mu_launch_binding; MU_LAUNCH_PART: see job_choose_binding() */
-    bool one_host;        /* all nodes are on one host, and share its cores */
     bool report_bindings; /* the hook 'bound' comes */
     bool pmi;             /* processes are to find each other by PMI-1 */
     struct mu_launch_parent parent;

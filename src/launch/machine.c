@@ -298,9 +298,17 @@ static int start_daemon(struct machine *machine, struct node *node)
     machine->alive++;
     machine->open++;
     size_t size;
-    char *text = bring_up_first(machine->id, machine->key, machine->config.nodes, node->slot,
-                                &machine->addresses[node->slot], node->name,
-                                machine->config.period_ns, machine->config.timeout_ns, &size);
+    struct mu_orders orders = {.machine = machine->id,
+                               .size = machine->config.nodes,
+                               .slot = node->slot,
+                               .listen = machine->addresses[node->slot].sin_addr,
+                               .period_ns = machine->config.period_ns,
+                               .timeout_ns = machine->config.timeout_ns,
+                               .shared_host = machine_shares_host(machine)};
+    memcpy(orders.key, machine->key, sizeof orders.key);
+    memcpy(orders.name, node->name, sizeof orders.name);
+    char *text = bring_up_first(&orders, &size);
+    mu_orders_wipe(&orders);
     child_write(&node->child, text, size);
     return 0;
 }
@@ -469,6 +477,13 @@ void machine_wait_gone(struct machine *machine)
 uint64_t machine_id(const struct machine *machine)
 {
     return machine->id;
+}
+
+_Static_assert((int)MU_ORDERS_KEY_BYTES == (int)MU_SEAL_KEY_BYTES, "the key of connections");
+
+bool machine_shares_host(const struct machine *machine)
+{
+    return machine->config.hosts == NULL || hosts_share(machine->config.hosts);
 }
 
 uint32_t machine_nodes(const struct machine *machine)

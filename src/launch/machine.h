@@ -92,6 +92,7 @@ void machine_forget_key(struct machine *machine);
 
 uint64_t machine_id(const struct machine *machine);
 uint32_t machine_nodes(const struct machine *machine);
+bool machine_shares_host(const struct machine *machine);         /* all nodes are on one host */
 bool machine_alive(const struct machine *machine, mu_slot node); /* its daemon has not ended */
 uint32_t machine_alive_count(const struct machine *machine);
 /* The process id of its daemon, or of its agent; and of our child: of the daemon's witness, or of

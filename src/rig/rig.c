@@ -258,7 +258,6 @@ struct job *rig_start_job(struct rig *rig, uint32_t procs, const char *const *ar
         .programs = &program,
         .envp = (const char *const *)environ,
         .binding = binding,
-        .one_host = true,
         .hooks = *hooks,
     };
     struct job *job = job_start(&config, text);

@@ -185,7 +185,6 @@ void run_child_start(struct run_child *child)
         .ignore_sigpipe = run->options.ignore_sigpipe,
         .binding =
             run->options.place.binding == MU_LAUNCH_PART ? MU_LAUNCH_PART : MU_LAUNCH_UNBOUND,
-        .one_host = run->options.hosts.count == 0,
         .parent = {job_number(run->job), child->asker.job, child->asker.rank},
         .also = also,
         .hooks = {.owner = child,

@@ -315,7 +315,6 @@ static struct job *start(struct run *run, char text[MACHINE_TEXT_MAX])
         .input = true,
         .ignore_sigpipe = options->ignore_sigpipe,
         .binding = options->place.binding,
-        .one_host = options->hosts.count == 0,
         .report_bindings = options->report_bindings,
         .pmi = !options->no_pmi,
         .hooks = {.owner = run,

@@ -1,5 +1,5 @@
 /* Orders: any bytes give orders that keep the rules, or one sentence. */
-#include "daemon/orders.h"
+#include "daemon/lifeline.h"
 
 #include <assert.h>
 #include <string.h>

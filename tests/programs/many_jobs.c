@@ -71,7 +71,6 @@ static bool run_job(struct state *state, uint32_t processes, char **argv)
         .programs = &program,
         .envp = (const char *const *)environ,
         .binding = MU_LAUNCH_PART,
-        .one_host = true,
         .hooks = {.owner = state, .ended = on_ended, .idle = on_idle},
     };
     state->job = job_start(&config, text);

@@ -65,7 +65,7 @@ bring_up() {
         exec {line}<from$i
         from+=($line)
         printf '%s\n' "muster-orders 1" "machine $machine" "key $key" "size $size" "slot $i" \
-            "listen 127.0.0.1" "name hand$i" "period 100000000" "timeout ${hand_timeout_ms}000000" . >&"${to[i]}"
+            "listen 127.0.0.1" "name hand$i" "period 100000000" "timeout ${hand_timeout_ms}000000" shared-host . >&"${to[i]}"
     done
     for ((i = 0; i < size; i++)); do
         read -r -t 30 line <&"${from[i]}"

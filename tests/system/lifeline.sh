@@ -13,7 +13,7 @@ begin() {
     pids=($!)
     exec {to}>to {from}<from
     printf '%s\n' "muster-orders 1" "machine 0123456789abcdef" "key $(printf '%064d' 1)" "size 1" "slot 0" \
-        "listen 127.0.0.1" "name hand0" "period 100000000" "timeout 500000000" . >&$to
+        "listen 127.0.0.1" "name hand0" "period 100000000" "timeout 500000000" shared-host . >&$to
     read -r -t 30 line <&$from
     [[ $line =~ ^"listening 127.0.0.1 "([0-9]+)" "[0-9]+$ ]] || complain "the daemon says '$line'"
     port=${BASH_REMATCH[1]-0}

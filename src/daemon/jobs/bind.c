@@ -27,7 +27,7 @@ const char *mu_jobs_bind_error(struct mu_jobs *jobs, const struct mu_launch_job 
         return text;
     }
     uint32_t usable = mu_cores_usable(&jobs->cores);
-    uint32_t wanted = mu_cores_wanted(spec, jobs->config.net->self.from);
+    uint32_t wanted = mu_cores_wanted(spec, jobs->config.net->self.from, jobs->config.shared_host);
     if (usable > 0 && (wanted <= usable || spec->binding == MU_LAUNCH_CORES_SHARED))
         return NULL;
     snprintf(text, MU_WIRE_TEXT_MAX,
@@ -42,7 +42,8 @@ static uint32_t core_of(const struct mu_job_process *process)
 {
     const struct mu_job *job = process->job;
     const struct mu_jobs *jobs = job->jobs;
-    uint32_t before = mu_cores_before(&job->orders->spec, jobs->config.net->self.from);
+    uint32_t before =
+        mu_cores_before(&job->orders->spec, jobs->config.net->self.from, jobs->config.shared_host);
     uint32_t local = (uint32_t)(process - job->processes);
     return (before + local) % mu_cores_usable(&jobs->cores);
 }
@@ -50,7 +51,8 @@ static uint32_t core_of(const struct mu_job_process *process)
 /* A part is a preference: who cannot have it runs anywhere. */
 static bool has_part(const struct mu_job *job)
 {
-    return job->orders->spec.binding == MU_LAUNCH_PART && mu_cores_count(&job->jobs->allowed) > 0;
+    return job->orders->spec.binding == MU_LAUNCH_PART && job->jobs->config.shared_host &&
+           mu_cores_count(&job->jobs->allowed) > 0;
 }
 
 static void find_part(const struct mu_job *job, struct mu_spawn_cpus *part)

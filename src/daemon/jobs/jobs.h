@@ -61,6 +61,7 @@ struct mu_jobs_hooks {
 struct mu_jobs_config {
     struct mu_net *net; /* its loop, slot and size; like 'socket' it stays the caller's */
     uint64_t clock;     /* of evidences */
+    bool shared_host;   /* all nodes are on one host, and share its cores */
     uint32_t processes; /* at once */
     const char *socket; /* for the environment of processes: MUSTER_SOCKET */
     struct mu_jobs_hooks hooks;

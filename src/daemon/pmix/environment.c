@@ -8,7 +8,7 @@
  * only: no device is nearer to one process than to another by more than that, and each daemon would
  * look.  Elsewhere, what only displays and accelerators need is left out: to load X11, OpenCL and
  * libxml2 takes longer than PMIx itself.  Who has set a variable knows better. */
-static const char *const hwloc_one_host[][2] = {
+static const char *const hwloc_shared_host[][2] = {
     {"HWLOC_COMPONENTS", "-linux:0x78,-x86,-pci,-opencl,-cuda,-nvml,-gl,-rsmi"},
     {"HWLOC_PLUGINS_PATH", "/nonexistent"},
 };
@@ -50,10 +50,10 @@ static void set(const char *const (*variables)[2], size_t count, bool over)
         setenv(variables[i][0], variables[i][1], over);
 }
 
-void mu_pmix_environment(bool one_host)
+void mu_pmix_environment(bool shared_host)
 {
-    if (one_host)
-        set(hwloc_one_host, sizeof hwloc_one_host / sizeof *hwloc_one_host, false);
+    if (shared_host)
+        set(hwloc_shared_host, sizeof hwloc_shared_host / sizeof *hwloc_shared_host, false);
     else
         set(hwloc_hosts, sizeof hwloc_hosts / sizeof *hwloc_hosts, false);
     forget_others();

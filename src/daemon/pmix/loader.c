@@ -52,7 +52,6 @@ struct mu_pmix_loader {
     enum loader_state state;
     struct mu_scratch scratch;
     char (*names)[MU_PMIX_NAME_MAX];
-    bool one_host; /* for all nodes */
     uint32_t processors;
     int bell; /* an eventfd: the module wants a turn, or the thread has ended; -1: none */
     uv_poll_t poll;
@@ -481,7 +480,7 @@ static uint32_t count_on_host(const struct mu_pmix_loader *loader, const struct 
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < spec->run_count; i++)
-        if (loader->one_host || spec->runs[i].slot == loader->config.self)
+        if (loader->config.shared_host || spec->runs[i].slot == loader->config.self)
             count += spec->runs[i].count;
     return count;
 }
@@ -644,15 +643,14 @@ struct mu_pmix_loader *mu_pmix_loader_open(const struct mu_pmix_loader_config *c
     return loader;
 }
 
-/* A daemon knows its own name only, and all must say the same: on one host as those that virtual
- * nodes have, else the addresses. */
+/* A daemon knows its own name only, and all must say the same: on a shared host as those that
+ * virtual nodes have, else the addresses. */
 void mu_pmix_loader_nodes(struct mu_pmix_loader *loader, const struct sockaddr_in *addresses)
 {
     if (loader == NULL)
         return;
-    loader->one_host = ntohl(addresses[0].sin_addr.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET;
     for (uint32_t i = 0; i < loader->config.size; i++) {
-        if (loader->one_host)
+        if (loader->config.shared_host)
             snprintf(loader->names[i], MU_PMIX_NAME_MAX, "node%" PRIu32, i);
         else
             inet_ntop(AF_INET, &addresses[i].sin_addr, loader->names[i], MU_PMIX_NAME_MAX);

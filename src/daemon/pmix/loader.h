@@ -10,8 +10,8 @@
 
 /* libpmix finds its settings in the environment.  Once for a process, before it has a second
  * thread: nobody may look at the environment while it changes.  Jobs have environments of their
- * own.  'one_host': all nodes of the machine are on this one. */
-void mu_pmix_environment(bool one_host);
+ * own.  'shared_host': all nodes of the machine are on this one. */
+void mu_pmix_environment(bool shared_host);
 
 struct mu_pmix_loader;
 
@@ -20,6 +20,7 @@ struct mu_pmix_loader_config {
     uint64_t machine;
     mu_slot self;
     uint32_t size;
+    bool shared_host; /* all nodes are on one host */
     /* 'wake' is not the caller's, and 'ready' means that a job which was held can go on, with PMIx
      * or without. */
     struct mu_pmix_host host;

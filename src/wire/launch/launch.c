@@ -118,8 +118,6 @@ static const char *job_error(const struct mu_launch_job *spec, char *text)
     if (spec->binding >= MU_LAUNCH_BINDINGS)
         return say(text, "binding %u is not between 0 and %d", spec->binding,
                    MU_LAUNCH_BINDINGS - 1);
-    if (spec->binding == MU_LAUNCH_PART && !spec->one_host)
-        return say(text, "binding %d is for nodes of one host", MU_LAUNCH_PART);
     const char *error = runs_error(spec, text);
     if (error == NULL)
         error = parent_error(&spec->parent, text);
@@ -297,7 +295,6 @@ static void write_job(struct mu_writer *writer, const struct mu_launch_job *spec
     mu_write_u32(writer, spec->size);
     mu_write_u8(writer, spec->ignore_sigpipe);
     mu_write_u8(writer, spec->binding);
-    mu_write_u8(writer, spec->one_host);
     mu_write_u8(writer, spec->report_bindings);
     mu_write_u8(writer, spec->pmi);
     mu_write_u32(writer, spec->input_rank);
@@ -519,7 +516,6 @@ static void read_job(struct decoder *decoder, struct mu_launch_job *spec)
     spec->size = mu_read_u32(&decoder->in);
     spec->ignore_sigpipe = read_bool(decoder);
     spec->binding = mu_read_u8(&decoder->in);
-    spec->one_host = read_bool(decoder);
     spec->report_bindings = read_bool(decoder);
     spec->pmi = read_bool(decoder);
     spec->input_rank = mu_read_u32(&decoder->in);

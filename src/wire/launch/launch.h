@@ -9,7 +9,7 @@
 #include "wire/base/evidence.h"
 #include "wire/peer/frame.h"
 
-enum { MU_LAUNCH_VERSION = 4 };
+enum { MU_LAUNCH_VERSION = 5 };
 
 enum {
     MU_LAUNCH_MESSAGE_MAX = 256 * 1024, /* a sealed frame of bulk holds as much */
@@ -91,7 +91,6 @@ struct mu_launch_job {
     uint32_t size; /* ranks of the whole job */
     bool ignore_sigpipe;
     uint8_t binding; /* enum mu_launch_binding */
-    bool one_host;   /* all nodes are on one host, and share its cores */
     bool report_bindings;
     bool pmi;            /* processes are to find each other by PMI-1 */
     uint32_t input_rank; /* who gets standard input; MU_RANK_NONE: nobody */

@@ -760,7 +760,6 @@ static void test_a_core_for_each(void **state)
     message.spec.run_count = 2;
     message.spec.programs = &program;
     message.spec.binding = MU_LAUNCH_CORES;
-    message.spec.one_host = true;
     fake_send(more, &message);
     FAKE_UNTIL(more->refused[0] != '\0');
     assert_string_equal(more->refused, "2 processes cannot have a core each: its host has 1 "
@@ -777,7 +776,6 @@ static void test_a_core_for_each(void **state)
     /* Its node's part of one processor is that one. */
     message = fake_job(part->job, 1, argv);
     message.spec.binding = MU_LAUNCH_PART;
-    message.spec.one_host = true;
     message.spec.report_bindings = true;
     fake_send(part, &message);
     FAKE_UNTIL(fake_complete(part) && part->ended == 1);
@@ -838,7 +836,7 @@ static void test_broken_rules(void **state)
 
     launcher = fake_connect();
     mu_conn_send(launcher->conn, &byte, 1);
-    expect_thrown_out(launcher, "version 120 of a launcher's or daemon's message is not 4");
+    expect_thrown_out(launcher, "version 120 of a launcher's or daemon's message is not 5");
 }
 
 /* ---- news ---- */

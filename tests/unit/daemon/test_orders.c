@@ -1,5 +1,5 @@
 /* What a daemon is told on its standard input, and what it makes of what it should not be told. */
-#include "daemon/orders.h"
+#include "daemon/lifeline.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -59,6 +59,34 @@ static void good_orders_are_understood(void **state)
     assert_string_equal(orders.name, "node2");
     assert_int_equal(orders.period_ns, 100000000);
     assert_int_equal(orders.timeout_ns, 200000000);
+    assert_false(orders.shared_host);
+}
+
+static void what_is_written_is_read_again(void **state)
+{
+    (void)state;
+    char written[MU_ORDERS_BYTES_MAX];
+    assert_null(read_orders(good));
+    size_t count = mu_orders_write(&orders, written);
+    assert_int_equal(count, strlen(good));
+    assert_memory_equal(written, good, count);
+    struct mu_orders before = orders;
+    before.shared_host = true;
+    before.slot = 0;
+    count = mu_orders_write(&before, written);
+    written[count] = '\0';
+    assert_null(read_orders(written));
+    assert_true(orders.shared_host);
+    assert_memory_equal(&orders, &before, sizeof orders);
+    before = (struct mu_orders){.machine = UINT64_MAX, /* the longest */
+                                .size = MU_SIZE_MAX,
+                                .slot = MU_SIZE_MAX - 1,
+                                .listen = {0xffffffff},
+                                .period_ns = UINT64_MAX,
+                                .timeout_ns = UINT64_MAX,
+                                .shared_host = true};
+    memset(before.name, 'n', MU_ORDERS_NAME_MAX);
+    assert_true(mu_orders_write(&before, written) < sizeof written);
 }
 
 /* Every line left out, and every line changed. */
@@ -86,6 +114,7 @@ static void bad_orders_are_refused_with_value_and_rule(void **state)
         {"slot 2", "slot 2\nsize 1", "the line 'size' is there twice in the orders"},
         {"127.77.1.4", "127.77.1", "listen '127.77.1' in the orders is not an IPv4 address"},
         {"name node2", "name ", "name '' in the orders is not 1 to 64 characters"},
+        {"name node2", "shared-host yes", "unknown line 'shared-host yes' in the orders"},
         {"name node2", "colour blue", "unknown line 'colour blue' in the orders"},
         {"name node2",
          "name no\x01"
@@ -229,6 +258,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_orders_are_understood),
+        cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(bad_orders_are_refused_with_value_and_rule),
         cmocka_unit_test(a_line_without_end_is_refused),
         cmocka_unit_test(every_node_must_have_its_place),

@@ -399,6 +399,7 @@ int fake_begin(void **state)
     struct mu_jobs_config config = {
         .net = &fake.net,
         .clock = 77,
+        .shared_host = true,
         .processes = FAKE_PROCESSES,
         .socket = FAKE_SOCKET,
         .hooks = {.owner = &fake,

@@ -77,7 +77,6 @@ static inline struct mu_launch_job random_job(struct random *r, struct random_la
         .size = size,
         .ignore_sigpipe = random_below(r, 2) == 0,
         .binding = (uint8_t)random_below(r, MU_LAUNCH_BINDINGS),
-        .one_host = random_below(r, 2) == 0,
         .report_bindings = random_below(r, 2) == 0,
         .pmi = random_below(r, 2) == 0,
         .input_rank = random_below(r, 2) == 0 ? MU_RANK_NONE : (uint32_t)random_below(r, size),
@@ -85,7 +84,6 @@ static inline struct mu_launch_job random_job(struct random *r, struct random_la
         .runs = memory->runs,
         .credit = random_between(r, 0, UINT64_MAX),
     };
-    spec.one_host |= spec.binding == MU_LAUNCH_PART;
     for (uint32_t i = 0; i < spec.run_count; i++) {
         uint32_t count = random_row(r, size - first, spec.run_count - i);
         memory->runs[i] =

@@ -88,17 +88,16 @@ static void nodes_of_one_host_share_its_cores(void **state)
 {
     (void)state;
     const struct mu_launch_run runs[] = {{2, 0, 3}, {0, 3, 1}, {2, 4, 1}, {1, 5, 2}};
-    struct mu_launch_job spec = {.size = 7, .run_count = 4, .runs = runs, .one_host = true};
+    const struct mu_launch_job spec = {.size = 7, .run_count = 4, .runs = runs};
     const uint32_t before[] = {0, 1, 3, 7};
     for (mu_slot slot = 0; slot < 4; slot++) {
-        assert_int_equal(mu_cores_before(&spec, slot), before[slot]);
-        assert_int_equal(mu_cores_wanted(&spec, slot), 7);
+        assert_int_equal(mu_cores_before(&spec, slot, true), before[slot]);
+        assert_int_equal(mu_cores_wanted(&spec, slot, true), 7);
     }
-    spec.one_host = false;
     const uint32_t own[] = {1, 2, 4, 0};
     for (mu_slot slot = 0; slot < 4; slot++) {
-        assert_int_equal(mu_cores_before(&spec, slot), 0);
-        assert_int_equal(mu_cores_wanted(&spec, slot), own[slot]);
+        assert_int_equal(mu_cores_before(&spec, slot, false), 0);
+        assert_int_equal(mu_cores_wanted(&spec, slot, false), own[slot]);
     }
 }
 

@@ -305,19 +305,25 @@ static void two_nodes_never_have_the_same_address(void **state)
 static void orders_are_as_documented(void **state)
 {
     (void)state;
-    uint8_t key[MU_SEAL_KEY_BYTES];
     struct sockaddr_in addresses[2];
     size_t count;
-    for (size_t i = 0; i < sizeof key; i++)
-        key[i] = (uint8_t)i;
     for (mu_slot slot = 0; slot < 2; slot++)
         bring_up_address(UINT64_C(0x0000004c00000000), slot, &addresses[slot]);
-    char *text = bring_up_first(UINT64_C(0x4c00000000), key, 2, 1, &addresses[1], "node1", 7000000,
-                                20000000, &count);
+    struct mu_orders orders = {.machine = UINT64_C(0x4c00000000),
+                               .size = 2,
+                               .slot = 1,
+                               .listen = addresses[1].sin_addr,
+                               .name = "node1",
+                               .period_ns = 7000000,
+                               .timeout_ns = 20000000,
+                               .shared_host = true};
+    for (size_t i = 0; i < sizeof orders.key; i++)
+        orders.key[i] = (uint8_t)i;
+    char *text = bring_up_first(&orders, &count);
     const char expected[] = "muster-orders 1\nmachine 0000004c00000000\n"
                             "key 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"
                             "size 2\nslot 1\nlisten 127.77.0.2\nname node1\n"
-                            "period 7000000\ntimeout 20000000\n.\n";
+                            "period 7000000\ntimeout 20000000\nshared-host\n.\n";
     assert_int_equal(count, strlen(expected));
     assert_memory_equal(text, expected, count);
     free(text);

@@ -39,7 +39,6 @@ static struct mu_launch_message job_message(void)
         .spec = {.size = 5,
                  .ignore_sigpipe = true,
                  .binding = MU_LAUNCH_CORES_SHARED,
-                 .one_host = true,
                  .pmi = true,
                  .input_rank = 0,
                  .run_count = 2,
@@ -259,7 +258,6 @@ static void test_a_job_comes_back(void **state)
     assert_int_equal(spec->size, 5);
     assert_true(spec->ignore_sigpipe);
     assert_int_equal(spec->binding, MU_LAUNCH_CORES_SHARED);
-    assert_true(spec->one_host);
     assert_false(spec->report_bindings);
     assert_true(spec->pmi);
     assert_int_equal(spec->input_rank, 0);
@@ -301,7 +299,7 @@ static void test_news_of_a_death_come_back(void **state)
 static void test_the_bytes_of_output(void **state)
 {
     (void)state;
-    const uint8_t expected[] = {4, 34, 0, 0, 0, 9, 0, 0, 0, 4, 2, 'h', 'i', 0, 255};
+    const uint8_t expected[] = {5, 34, 0, 0, 0, 9, 0, 0, 0, 4, 2, 'h', 'i', 0, 255};
     struct mu_launch_message message = example(7);
     assert_int_equal(encode(bytes, sizeof bytes, &message), sizeof expected);
     assert_memory_equal(bytes, expected, sizeof expected);
@@ -406,8 +404,8 @@ static void test_head(void **state)
     struct mu_launch_message message = example(3);
     size_t count = encode(bytes, sizeof bytes, &message);
     bytes[0] = 2;
-    expect_refusal(count, "version 2 of a launcher's or daemon's message is not 4");
-    bytes[0] = 4;
+    expect_refusal(count, "version 2 of a launcher's or daemon's message is not 5");
+    bytes[0] = MU_LAUNCH_VERSION;
     bytes[1] = 200;
     expect_refusal(count, "message type 200");
     expect_refusal(0, "ends inside a field, after 0 bytes");
@@ -420,10 +418,10 @@ static void test_head(void **state)
 enum {
     AT_PIPE = 10,
     AT_BINDING = 11,
-    AT_RUNS = 27,
-    AT_FIRST_COUNT = 35,
-    AT_PROGRAMS = 47,
-    AT_ARGV = 57
+    AT_RUNS = 26,
+    AT_FIRST_COUNT = 34,
+    AT_PROGRAMS = 46,
+    AT_ARGV = 56
 };
 
 static size_t encode_job(void)
@@ -452,10 +450,6 @@ static void test_counts_without_bytes(void **state)
     encode_job();
     bytes[AT_BINDING] = 4;
     expect_refusal(count, "binding 4 is not between 0 and 3");
-    encode_job();
-    bytes[AT_BINDING] = MU_LAUNCH_PART;
-    bytes[AT_BINDING + 1] = 0;
-    expect_refusal(count, "binding 3 is for nodes of one host");
     encode_job();
     bytes[AT_FIRST_COUNT] = 255; /* the first run is so long that the ranks after it wrap around */
     expect_refusal(count, "the run at rank 0 ends after the job's 5 ranks");

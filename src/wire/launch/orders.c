@@ -1,15 +1,61 @@
-#include "daemon/orders.h"
+#define _DEFAULT_SOURCE /* explicit_bzero() */
+#include "wire/launch/orders.h"
 
 #include "core/ring/ring.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+static const char first_line[] = "muster-orders 1", shared_host[] = "shared-host";
+
+/* ---- writing ---- */
+
+__attribute__((format(printf, 4, 5))) static void add(char *text, size_t room, size_t *used,
+                                                      const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int count = vsnprintf(text + *used, room - *used, format, arguments);
+    va_end(arguments);
+    assert(count >= 0 && (size_t)count < room - *used);
+    *used += (size_t)count;
+}
+
+size_t mu_orders_write(const struct mu_orders *orders, char text[MU_ORDERS_BYTES_MAX])
+{
+    char dotted[INET_ADDRSTRLEN];
+    size_t used = 0, room = MU_ORDERS_BYTES_MAX;
+    inet_ntop(AF_INET, &orders->listen, dotted, sizeof dotted);
+    add(text, room, &used, "%s\nmachine %016" PRIx64 "\nkey ", first_line, orders->machine);
+    for (size_t i = 0; i < sizeof orders->key; i++)
+        add(text, room, &used, "%02x", orders->key[i]);
+    add(text, room, &used, "\nsize %" PRIu32 "\nslot %" PRIu32 "\nlisten %s\nname %s\n",
+        orders->size, orders->slot, dotted, orders->name);
+    add(text, room, &used, "period %" PRIu64 "\ntimeout %" PRIu64 "\n%s%s.\n", orders->period_ns,
+        orders->timeout_ns, orders->shared_host ? shared_host : "",
+        orders->shared_host ? "\n" : "");
+    return used;
+}
+
+size_t mu_orders_write_nodes(const struct sockaddr_in *addresses, uint32_t size, char *text)
+{
+    size_t room = ((size_t)size + 1) * MU_ORDERS_NODE_MAX, used = 0;
+    char dotted[INET_ADDRSTRLEN];
+    for (uint32_t i = 0; i < size; i++) {
+        inet_ntop(AF_INET, &addresses[i].sin_addr, dotted, sizeof dotted);
+        add(text, room, &used, "node %" PRIu32 " %s %u\n", i, dotted, ntohs(addresses[i].sin_port));
+    }
+    add(text, room, &used, ".\n");
+    return used;
+}
+
+/* ---- reading ---- */
 
 __attribute__((format(printf, 2, 3))) static const char *say(char *text, const char *format, ...)
 {
@@ -18,36 +64,6 @@ __attribute__((format(printf, 2, 3))) static const char *say(char *text, const c
     vsnprintf(text, MU_ORDERS_TEXT_MAX, format, arguments);
     va_end(arguments);
     return text;
-}
-
-/* The next line without its end.  NULL, or what is wrong. */
-static const char *read_line(struct mu_orders_input *input, char line[MU_ORDERS_LINE_MAX],
-                             char *text)
-{
-    size_t used = 0;
-    for (;;) {
-        if (input->from == input->to) {
-            ssize_t count = read(input->fd, input->bytes, sizeof input->bytes);
-            if (count < 0 && errno == EINTR)
-                continue;
-            if (count < 0)
-                return say(text, "cannot read the orders: %s", strerror(errno));
-            if (count == 0)
-                return say(text, "the orders end before they are complete");
-            input->from = 0;
-            input->to = (size_t)count;
-        }
-        char byte = input->bytes[input->from++];
-        if (byte == '\n') {
-            line[used] = '\0';
-            return NULL;
-        }
-        if (byte < 0x20 || byte > 0x7e)
-            return say(text, "byte %u in the orders is not printable", (unsigned)(uint8_t)byte);
-        if (used == MU_ORDERS_LINE_MAX - 1)
-            return say(text, "a line of the orders is longer than %d", MU_ORDERS_LINE_MAX - 1);
-        line[used++] = byte;
-    }
 }
 
 /* What follows "WORD " on a line; NULL when it begins otherwise. */
@@ -75,12 +91,26 @@ static bool read_number(const char *digits, uint32_t low, uint32_t high, uint32_
     return good;
 }
 
+static int digit_of(char byte)
+{
+    if (byte >= '0' && byte <= '9')
+        return byte - '0';
+    if (byte >= 'a' && byte <= 'f')
+        return byte - 'a' + 10;
+    return byte >= 'A' && byte <= 'F' ? byte - 'A' + 10 : -1;
+}
+
 static bool read_hex(const char *digits, uint8_t *bytes, size_t count)
 {
-    size_t length;
-    return strlen(digits) == 2 * count &&
-           sodium_hex2bin(bytes, count, digits, 2 * count, NULL, &length, NULL) == 0 &&
-           length == count;
+    if (strlen(digits) != 2 * count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        int high = digit_of(digits[2 * i]), low = digit_of(digits[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
 }
 
 static bool read_machine(const char *value, struct mu_orders *orders)
@@ -154,51 +184,43 @@ static const struct {
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static const char *read_row(const char *line, struct mu_orders *orders, unsigned *there, char *text)
+static const char *read_row(const char *line, struct mu_orders *orders, char *text)
 {
     for (unsigned i = 0; i < ROWS; i++) {
         const char *value = after(line, rows[i].word);
         if (value == NULL)
             continue;
-        if ((*there & 1u << i) != 0)
+        if ((orders->there & 1u << i) != 0)
             return say(text, "the line '%s' is there twice in the orders", rows[i].word);
         if (!rows[i].read(value, orders))
             return say(text, "%s '%s' in the orders is not %s", rows[i].word,
                        rows[i].secret ? "(not shown)" : value, rows[i].rule);
-        *there |= 1u << i;
+        orders->there |= 1u << i;
         return NULL;
     }
     return say(text, "unknown line '%.40s' in the orders", line);
 }
 
-/* The bytes that the key came in, but not those that nobody has looked at yet. */
-static void wipe_read(struct mu_orders_input *input)
+const char *mu_orders_first(const char *line, char *text)
 {
-    sodium_memzero(input->bytes, input->from);
-    sodium_memzero(input->bytes + input->to, sizeof input->bytes - input->to); /* of older reads */
+    return strcmp(line, first_line) == 0
+               ? NULL
+               : say(text, "'%.40s' is not the first line of orders, '%s'", line, first_line);
 }
 
-const char *mu_orders_read(struct mu_orders_input *input, struct mu_orders *orders, char *text)
+const char *mu_orders_line(const char *line, struct mu_orders *orders, bool *over, char *text)
 {
-    char line[MU_ORDERS_LINE_MAX];
-    memset(orders, 0, sizeof *orders);
-    const char *wrong = read_line(input, line, text);
-    if (wrong == NULL && strcmp(line, "muster-orders 1") != 0)
-        wrong = say(text, "'%.40s' is not the first line of orders, 'muster-orders 1'", line);
-    unsigned there = 0;
-    while (wrong == NULL) {
-        wrong = read_line(input, line, text);
-        if (wrong == NULL && strcmp(line, ".") == 0)
-            break;
-        if (wrong == NULL)
-            wrong = read_row(line, orders, &there, text);
+    *over = strcmp(line, ".") == 0;
+    if (strcmp(line, shared_host) == 0) {
+        orders->shared_host = true;
+        return NULL;
     }
-    sodium_memzero(line, sizeof line);
-    wipe_read(input);
-    for (unsigned i = 0; i < ROWS && wrong == NULL; i++)
-        if ((there & 1u << i) == 0)
-            wrong = say(text, "no line '%s' in the orders", rows[i].word);
-    return wrong;
+    if (!*over)
+        return read_row(line, orders, text);
+    for (unsigned i = 0; i < ROWS; i++)
+        if ((orders->there & 1u << i) == 0)
+            return say(text, "no line '%s' in the orders", rows[i].word);
+    return NULL;
 }
 
 static bool read_node(char *line, uint32_t size, mu_slot *slot, struct sockaddr_in *address)
@@ -221,57 +243,27 @@ static bool read_node(char *line, uint32_t size, mu_slot *slot, struct sockaddr_
     return true;
 }
 
-const char *mu_orders_read_nodes(struct mu_orders_input *input, uint32_t size,
-                                 struct sockaddr_in *addresses, char *text)
+const char *mu_orders_node(const char *line, uint32_t size, struct sockaddr_in *addresses,
+                           bool *over, char *text)
 {
-    memset(addresses, 0, size * sizeof *addresses);
-    for (;;) {
-        char line[MU_ORDERS_LINE_MAX], copy[MU_ORDERS_LINE_MAX];
-        const char *wrong = read_line(input, line, text);
-        if (wrong != NULL)
-            return wrong;
-        if (strcmp(line, ".") == 0)
-            break;
-        memcpy(copy, line, sizeof copy);
-        mu_slot slot;
-        struct sockaddr_in address;
-        if (!read_node(copy, size, &slot, &address))
-            return say(text, "'%.60s' in the orders is not 'node SLOT ADDRESS PORT' below %" PRIu32,
-                       line, size);
-        addresses[slot] = address;
-    }
-    for (mu_slot slot = 0; slot < size; slot++)
-        if (addresses[slot].sin_port == 0)
-            return say(text, "the orders do not say where node %" PRIu32 " is", slot);
+    char copy[MU_ORDERS_LINE_MAX];
+    mu_slot slot;
+    struct sockaddr_in address;
+    *over = strcmp(line, ".") == 0;
+    for (mu_slot each = 0; *over && each < size; each++)
+        if (addresses[each].sin_port == 0)
+            return say(text, "the orders do not say where node %" PRIu32 " is", each);
+    if (*over)
+        return NULL;
+    snprintf(copy, sizeof copy, "%s", line);
+    if (!read_node(copy, size, &slot, &address))
+        return say(text, "'%.60s' in the orders is not 'node SLOT ADDRESS PORT' below %" PRIu32,
+                   line, size);
+    addresses[slot] = address;
     return NULL;
-}
-
-static void take_last_words(struct mu_orders_input *input)
-{
-    static const char last[] = "end\n";
-    while (input->from < input->to) {
-        char byte = input->bytes[input->from++];
-        bool fits = input->matched < sizeof last - 1 && byte == last[input->matched];
-        input->matched = fits ? input->matched + 1 : sizeof last;
-        input->end_said |= fits && byte == '\n';
-        if (byte == '\n')
-            input->matched = 0;
-    }
-}
-
-bool mu_orders_lifeline(struct mu_orders_input *input)
-{
-    take_last_words(input);
-    ssize_t count = read(input->fd, input->bytes, sizeof input->bytes);
-    if (count <= 0)
-        return count < 0 && (errno == EAGAIN || errno == EINTR);
-    input->from = 0;
-    input->to = (size_t)count;
-    take_last_words(input);
-    return true;
 }
 
 void mu_orders_wipe(struct mu_orders *orders)
 {
-    sodium_memzero(orders->key, sizeof orders->key);
+    explicit_bzero(orders->key, sizeof orders->key);
 }
