@@ -5,6 +5,20 @@
 #include <signal.h>
 #include <stdlib.h>
 
+/* ---- turns of the loop ---- */
+
+static void on_wake(void *owner)
+{
+    const struct mu_daemon *daemon = owner;
+    mu_pmix_loader_wake(daemon->pmix);
+}
+
+static void on_later(void *owner, uint64_t ms)
+{
+    const struct mu_daemon *daemon = owner;
+    mu_pmix_loader_later(daemon->pmix, ms);
+}
+
 /* ---- exchanges and questions ---- */
 
 static void on_done(void *arg, const struct mu_exchange_result *result)
@@ -164,6 +178,8 @@ bool mu_daemon_pmix_open(struct mu_daemon *daemon)
                                                  .shared_host = daemon->shared_host,
                                                  .begun = on_begun,
                                                  .host = {.owner = daemon,
+                                                          .wake = on_wake,
+                                                          .later = on_later,
                                                           .ready = on_ready,
                                                           .exchange = on_exchange,
                                                           .ask = on_ask,

@@ -74,9 +74,8 @@ struct mu_pmix_loader {
 
 /* From any thread.  uv_async_send() would not do: the loop waits actively for a thread that is in
  * the middle of it, and with a real-time priority it keeps that thread from going on. */
-static void wake(void *owner)
+void mu_pmix_loader_wake(struct mu_pmix_loader *loader)
 {
-    struct mu_pmix_loader *loader = owner;
     uint64_t one = 1;
     while (write(loader->bell, &one, sizeof one) < 0 && errno == EINTR)
         ; /* full: it rings already */
@@ -98,25 +97,22 @@ static const struct mu_pmix_module *load_module(char text[MU_PMIX_TEXT_MAX])
     return NULL;
 }
 
-static const struct mu_pmix_host hooks; /* below: they have us as their owner */
-
 static struct mu_pmix_config config_of(struct mu_pmix_loader *loader)
 {
-    struct mu_pmix_config config = {.host = hooks,
+    struct mu_pmix_config config = {.host = loader->config.host,
                                     .machine = loader->config.machine,
                                     .self = loader->config.self,
                                     .size = loader->config.size,
                                     .processors = loader->processors,
                                     .names = (const char(*)[MU_PMIX_NAME_MAX])loader->names,
                                     .folder = loader->scratch.path};
-    config.host.owner = loader;
     return config;
 }
 
 static void has_worked(struct mu_pmix_loader *loader)
 {
     atomic_store(&loader->worked, true);
-    wake(loader);
+    mu_pmix_loader_wake(loader);
 }
 
 static void *load(void *arg)
@@ -148,50 +144,6 @@ static int start_thread(struct mu_pmix_loader *loader, void *(*work)(void *))
     return error;
 }
 
-/* ---- hooks of the module ---- */
-
-static void on_ready(void *owner, uint32_t job)
-{
-    struct mu_pmix_loader *loader = owner;
-    loader->config.host.ready(loader->config.host.owner, job);
-}
-
-static const char *on_exchange(void *owner, uint32_t job, uint64_t tag,
-                               const struct mu_rank_run *runs, uint32_t run_count,
-                               const uint8_t *bytes, size_t count, struct mu_pmix_wait *wait)
-{
-    struct mu_pmix_loader *loader = owner;
-    const struct mu_pmix_host *host = &loader->config.host;
-    return host->exchange(host->owner, job, tag, runs, run_count, bytes, count, wait);
-}
-
-static void on_ask(void *owner, uint32_t job, mu_slot node, const uint8_t *bytes, size_t count,
-                   struct mu_pmix_wait *wait)
-{
-    struct mu_pmix_loader *loader = owner;
-    const struct mu_pmix_host *host = &loader->config.host;
-    host->ask(host->owner, job, node, bytes, count, wait);
-}
-
-static void on_answer(void *owner, void *ticket, const uint8_t *bytes, size_t count)
-{
-    struct mu_pmix_loader *loader = owner;
-    loader->config.host.answer(loader->config.host.owner, ticket, bytes, count);
-}
-
-static const char *on_join(void *owner, uint32_t number, const uint32_t *jobs, uint32_t count)
-{
-    struct mu_pmix_loader *loader = owner;
-    return loader->config.host.join(loader->config.host.owner, number, jobs, count);
-}
-
-static const char *on_spawn(void *owner, uint32_t job, uint32_t rank, uint32_t number,
-                            const struct mu_launch_job *wish)
-{
-    struct mu_pmix_loader *loader = owner;
-    return loader->config.host.spawn(loader->config.host.owner, job, rank, number, wish);
-}
-
 static void on_timer(uv_timer_t *timer)
 {
     struct mu_pmix_loader *loader = timer->data;
@@ -199,34 +151,20 @@ static void on_timer(uv_timer_t *timer)
         loader->module->turn(loader->pmix);
 }
 
-static void on_later(void *owner, uint64_t ms)
+void mu_pmix_loader_later(struct mu_pmix_loader *loader, uint64_t ms)
 {
-    struct mu_pmix_loader *loader = owner;
     uv_timer_start(&loader->timer, on_timer, ms, 0);
 }
 
-static void on_quiet(void *owner, uint32_t job, uint32_t rank)
+static void let_go(const struct mu_pmix_loader *loader, uint32_t job)
 {
-    struct mu_pmix_loader *loader = owner;
-    loader->config.host.quiet(loader->config.host.owner, job, rank);
+    loader->config.host.ready(loader->config.host.owner, job);
 }
 
-static void on_abort(void *owner, uint32_t job, uint32_t rank)
+static void answer_nothing(const struct mu_pmix_loader *loader, void *ticket)
 {
-    struct mu_pmix_loader *loader = owner;
-    loader->config.host.abort_job(loader->config.host.owner, job, rank);
+    loader->config.host.answer(loader->config.host.owner, ticket, NULL, 0);
 }
-
-static const struct mu_pmix_host hooks = {.wake = wake,
-                                          .later = on_later,
-                                          .ready = on_ready,
-                                          .exchange = on_exchange,
-                                          .ask = on_ask,
-                                          .answer = on_answer,
-                                          .join = on_join,
-                                          .spawn = on_spawn,
-                                          .quiet = on_quiet,
-                                          .abort_job = on_abort};
 
 /* ---- jobs ---- */
 
@@ -296,7 +234,7 @@ static void begin(struct mu_pmix_loader *loader)
     } else {
         if (loader->state == RUNS)
             mu_warn("job %" PRIu32 " runs without PMIx: %s", job, why_not);
-        on_ready(loader, job);
+        let_go(loader, job);
     }
     free_waiting(waiting);
 }
@@ -316,7 +254,7 @@ static void answer_early(struct mu_pmix_loader *loader)
             loader->module->asked(loader->pmix, early->job, early->bytes, early->count,
                                   early->ticket);
         else
-            on_answer(loader, early->ticket, NULL, 0);
+            answer_nothing(loader, early->ticket);
         free(early);
     }
 }
@@ -414,7 +352,7 @@ static void has_loaded(struct mu_pmix_loader *loader)
         return;
     }
     for (struct waiting *waiting = loader->waiting; waiting != NULL; waiting = waiting->next)
-        on_ready(loader, waiting->job.number);
+        let_go(loader, waiting->job.number);
 }
 
 static void has_opened(struct mu_pmix_loader *loader)
@@ -603,7 +541,7 @@ void mu_pmix_loader_asked(struct mu_pmix_loader *loader, uint32_t job, const uin
     if (runs(loader)) {
         loader->module->asked(loader->pmix, job, bytes, count, ticket);
     } else if (loader->state == FAILED) {
-        on_answer(loader, ticket, NULL, 0);
+        answer_nothing(loader, ticket);
     } else {
         keep_early(loader, job, bytes, count, ticket);
         start_opening(loader);

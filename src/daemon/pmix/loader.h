@@ -21,8 +21,8 @@ struct mu_pmix_loader_config {
     mu_slot self;
     uint32_t size;
     bool shared_host; /* all nodes are on one host */
-    /* 'wake' is not the caller's, and 'ready' means that a job which was held can go on, with PMIx
-     * or without. */
+    /* 'wake' and 'later' lead to the two functions below; 'ready' means that a job which was held
+     * can go on, with PMIx or without. */
     struct mu_pmix_host host;
     /* The module has a job from now on, and knows nothing of what happened before:
      * mu_pmix_loader_known() for each node and each process of that job that is gone.  With the
@@ -35,6 +35,10 @@ struct mu_pmix_loader *mu_pmix_loader_open(const struct mu_pmix_loader_config *c
 
 /* Where the nodes are; before the first job. */
 void mu_pmix_loader_nodes(struct mu_pmix_loader *loader, const struct sockaddr_in *addresses);
+
+/* What the module wants of the loop; the first one from any thread. */
+void mu_pmix_loader_wake(struct mu_pmix_loader *loader);
+void mu_pmix_loader_later(struct mu_pmix_loader *loader, uint64_t ms);
 
 /* Frees it; handles of the loop are closed when it runs next.  NULL is none, as everywhere here. */
 void mu_pmix_loader_close(struct mu_pmix_loader *loader);
