@@ -23,29 +23,10 @@ enum {
     EXCHANGE_SHIFT = 2, /* trees of exchanges have a fan-out of 4 */
 };
 
-/* ---- hooks of the core's driver: what it wants done ---- */
+/* ---- what any part may say ---- */
 
-static void on_send(void *owner, mu_slot peer, const struct mu_frame *frame)
+void mu_daemon_fault(struct mu_daemon *daemon, enum mu_fault fault, mu_slot peer)
 {
-    struct mu_daemon *daemon = owner;
-    mu_peers_send(daemon->peers, peer, frame);
-}
-
-static void on_open(void *owner, mu_slot peer)
-{
-    struct mu_daemon *daemon = owner;
-    mu_peers_want(daemon->peers, peer);
-}
-
-static bool on_cut(void *owner, mu_slot peer, enum mu_close_reason reason)
-{
-    struct mu_daemon *daemon = owner;
-    return mu_peers_cut(daemon->peers, peer, reason);
-}
-
-void mu_daemon_fault(void *owner, enum mu_fault fault, mu_slot peer)
-{
-    struct mu_daemon *daemon = owner;
     if (daemon->faults[fault]++ > 0)
         return;
     char from[24] = "seen here";
@@ -57,10 +38,8 @@ void mu_daemon_fault(void *owner, enum mu_fault fault, mu_slot peer)
 
 static void end(struct mu_daemon *daemon, uint32_t grace_ms);
 
-static void on_fenced(void *owner, const struct mu_notice *notice)
+void mu_daemon_fenced(struct mu_daemon *daemon)
 {
-    struct mu_daemon *daemon = owner;
-    (void)notice;
     mu_warn("the others have declared this node dead; its processes end");
     daemon->fenced = true;
     daemon->exit_code = EXIT_FENCED;
@@ -82,39 +61,6 @@ void mu_daemon_settle(struct mu_daemon *daemon)
     say_ready(daemon);
     if (daemon->fenced && !daemon->ending)
         end(daemon, 0);
-}
-
-static uint64_t peer_has(void *owner, mu_slot peer)
-{
-    struct mu_daemon *daemon = owner;
-    return mu_drive_has(daemon->drive, peer);
-}
-
-static void peer_up(void *owner, mu_slot peer, uint32_t incarnation, uint64_t has)
-{
-    struct mu_daemon *daemon = owner;
-    mu_tell("link to node %" PRIu32 " is up", peer);
-    mu_daemon_witness_links(daemon);
-    mu_drive_up(daemon->drive, peer, incarnation, has);
-    mu_agreements_up(daemon->agreements, peer);
-    mu_daemon_settle(daemon);
-}
-
-static void peer_down(void *owner, mu_slot peer)
-{
-    struct mu_daemon *daemon = owner;
-    mu_tell("link to node %" PRIu32 " is down", peer);
-    mu_daemon_witness_links(daemon);
-    mu_drive_down(daemon->drive, peer);
-    mu_daemon_settle(daemon);
-}
-
-static void peer_frame(void *owner, mu_slot peer, const struct mu_frame *frame)
-{
-    struct mu_daemon *daemon = owner;
-    mu_drive_frame(daemon->drive, peer, frame);
-    if (daemon->fenced)
-        mu_daemon_settle(daemon);
 }
 
 static void peer_broke(void *owner, mu_slot peer)
@@ -178,7 +124,7 @@ static void agree_fault(void *owner, enum mu_fault fault, mu_slot peer)
     mu_daemon_fault(daemon, fault, peer);
     if (peer < daemon->net.self.size && peer != daemon->net.self.from &&
         mu_peers_cut(daemon->peers, peer, MU_CLOSE_FULL))
-        mu_drive_down(daemon->drive, peer);
+        mu_drive_cut(daemon->drive, peer);
 }
 
 static void on_voter(void *owner, uint32_t job, uint32_t rank, int fd)
@@ -341,14 +287,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
         core.retain_ns = config->retain_s * UINT64_C(1000000000);
     core.ack_delay_ns = ACK_DELAY_MS * UINT64_C(1000000);
     assert(mu_config_error(&core) == NULL);
-    const struct mu_drive_hooks drive = {.owner = daemon,
-                                         .send = on_send,
-                                         .open = on_open,
-                                         .cut = on_cut,
-                                         .deliver = mu_daemon_deliver,
-                                         .fenced = on_fenced,
-                                         .fault = mu_daemon_fault};
-    failed = mu_drive_open(&daemon->loop, &core, config->record, &drive, &daemon->drive);
+    failed = mu_drive_open(&daemon->loop, &core, config->record, daemon, &daemon->drive);
     if (failed != 0)
         return say(text, config->record != NULL ? config->record : "cannot set up the node",
                    failed);
@@ -443,10 +382,10 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
                    -failed);
     listen_to_our_master(daemon);
     const struct mu_peers_hooks hooks = {.owner = daemon,
-                                         .has = peer_has,
-                                         .up = peer_up,
-                                         .down = peer_down,
-                                         .frame = peer_frame,
+                                         .has = mu_drive_has,
+                                         .up = mu_drive_up,
+                                         .down = mu_drive_down,
+                                         .frame = mu_drive_frame,
                                          .agree = peer_agrees,
                                          .broke = peer_broke,
                                          .fenced = peer_fenced,

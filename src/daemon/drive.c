@@ -1,12 +1,14 @@
-#include "daemon/drive.h"
+#include "daemon/inside.h"
 
 #include "core/node.h"
 #include "daemon/recorder.h"
 #include "host/clock.h"
+#include "host/log.h"
 #include "host/memory.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -19,7 +21,7 @@ struct mu_drive {
     size_t bytes;
     struct mu_update update;
     struct mu_recorder *recorder; /* NULL: not wanted */
-    struct mu_drive_hooks hooks;
+    struct mu_daemon *daemon;
     uint64_t events;
     bool in_step;
     bool no_room; /* for what was seen here, in this step */
@@ -34,31 +36,32 @@ struct mu_drive {
 
 /* ---- one step ---- */
 
+/* None of these gives the core an event: one step is one step. */
 static void carry_out(struct mu_drive *drive, const struct mu_effect *effect)
 {
-    const struct mu_drive_hooks *hooks = &drive->hooks;
+    struct mu_daemon *daemon = drive->daemon;
     switch (effect->type) {
     case MU_DO_SEND:
-        hooks->send(hooks->owner, effect->peer, &effect->frame);
+        mu_peers_send(daemon->peers, effect->peer, &effect->frame);
         return;
     case MU_DO_DELIVER:
-        hooks->deliver(hooks->owner, &effect->notice);
+        mu_daemon_deliver(daemon, &effect->notice);
         return;
     case MU_DO_OPEN:
-        hooks->open(hooks->owner, effect->peer);
+        mu_peers_want(daemon->peers, effect->peer);
         return;
-    case MU_DO_CLOSE:
-        if (hooks->cut(hooks->owner, effect->peer, effect->reason))
+    case MU_DO_CLOSE: /* of one that was up the core is to hear that it is down */
+        if (mu_peers_cut(daemon->peers, effect->peer, effect->reason))
             drive->downs[drive->down_count++] = effect->peer;
         return;
     case MU_DO_FENCED:
-        hooks->fenced(hooks->owner, &effect->notice);
+        mu_daemon_fenced(daemon);
         return;
     case MU_DO_FAULT:
         drive->no_room |= effect->peer == MU_SLOT_NONE && (effect->fault == MU_FAULT_NOTICES_FULL ||
                                                            effect->fault == MU_FAULT_SEEN_FULL ||
                                                            effect->fault == MU_FAULT_DEAD_FULL);
-        hooks->fault(hooks->owner, effect->fault, effect->peer);
+        mu_daemon_fault(daemon, effect->fault, effect->peer);
         return;
     }
     abort();
@@ -137,28 +140,45 @@ void mu_drive_start(struct mu_drive *drive)
     step(drive, &(struct mu_event){.type = MU_EVENT_START});
 }
 
-void mu_drive_up(struct mu_drive *drive, mu_slot peer, uint32_t incarnation, uint64_t has)
-{
-    struct mu_event event = {.type = MU_EVENT_LINK_UP};
-    event.link_up.peer = peer;
-    event.link_up.incarnation = incarnation;
-    event.link_up.peer_has = has;
-    step(drive, &event);
-}
-
-void mu_drive_down(struct mu_drive *drive, mu_slot peer)
+void mu_drive_cut(struct mu_drive *drive, mu_slot peer)
 {
     struct mu_event event = {.type = MU_EVENT_LINK_DOWN};
     event.link_down.peer = peer;
     step(drive, &event);
 }
 
-void mu_drive_frame(struct mu_drive *drive, mu_slot peer, const struct mu_frame *frame)
+void mu_drive_up(void *owner, mu_slot peer, uint32_t incarnation, uint64_t has)
 {
+    struct mu_daemon *daemon = owner;
+    struct mu_event event = {.type = MU_EVENT_LINK_UP};
+    event.link_up.peer = peer;
+    event.link_up.incarnation = incarnation;
+    event.link_up.peer_has = has;
+    mu_tell("link to node %" PRIu32 " is up", peer);
+    mu_daemon_witness_links(daemon);
+    step(daemon->drive, &event);
+    mu_agreements_up(daemon->agreements, peer);
+    mu_daemon_settle(daemon);
+}
+
+void mu_drive_down(void *owner, mu_slot peer)
+{
+    struct mu_daemon *daemon = owner;
+    mu_tell("link to node %" PRIu32 " is down", peer);
+    mu_daemon_witness_links(daemon);
+    mu_drive_cut(daemon->drive, peer);
+    mu_daemon_settle(daemon);
+}
+
+void mu_drive_frame(void *owner, mu_slot peer, const struct mu_frame *frame)
+{
+    struct mu_daemon *daemon = owner;
     struct mu_event event = {.type = MU_EVENT_RECV};
     event.recv.from = peer;
     event.recv.frame = frame;
-    step(drive, &event);
+    step(daemon->drive, &event);
+    if (daemon->fenced)
+        mu_daemon_settle(daemon);
 }
 
 bool mu_drive_verdict(struct mu_drive *drive, const struct mu_notice *notice)
@@ -185,9 +205,10 @@ uint32_t mu_drive_eighths(const struct mu_drive *drive)
     return mu_spread_own_eighths(&drive->node->spread);
 }
 
-uint64_t mu_drive_has(struct mu_drive *drive, mu_slot peer)
+uint64_t mu_drive_has(void *owner, mu_slot peer)
 {
-    return mu_node_link_has(drive->node, peer);
+    const struct mu_daemon *daemon = owner;
+    return mu_node_link_has(daemon->drive->node, peer);
 }
 
 size_t mu_drive_bytes(const struct mu_drive *drive)
@@ -233,12 +254,12 @@ static struct mu_drive *make(const struct mu_config *config)
 }
 
 int mu_drive_open(uv_loop_t *loop, const struct mu_config *config, const char *record,
-                  const struct mu_drive_hooks *hooks, struct mu_drive **out)
+                  struct mu_daemon *daemon, struct mu_drive **out)
 {
     struct mu_drive *drive = make(config);
     if (drive == NULL)
         return ENOMEM;
-    drive->hooks = *hooks;
+    drive->daemon = daemon;
     if (record != NULL)
         drive->recorder = mu_recorder_open(record, config);
     if (record != NULL && drive->recorder == NULL) {

@@ -1,5 +1,5 @@
-/* Drives one node of the core in real time: gives it events, carries out what comes of them, keeps
- * its deadlines, and writes down what went in when that is wanted. */
+/* Drives the node of this daemon in real time: gives it events, hands what comes of them to the
+ * peers and to news.c, keeps its deadlines, and writes down what went in when that is wanted. */
 #ifndef MU_DAEMON_DRIVE_H
 #define MU_DAEMON_DRIVE_H
 
@@ -8,33 +8,27 @@
 
 #include <uv.h>
 
+struct mu_daemon;
 struct mu_drive;
-
-/* What the core wants.  None of these may give the core an event: one step is one step. */
-struct mu_drive_hooks {
-    void *owner;
-    void (*send)(void *owner, mu_slot peer, const struct mu_frame *frame);
-    void (*open)(void *owner, mu_slot peer);
-    /* True: a connection was up, so the core is to hear that it is down. */
-    bool (*cut)(void *owner, mu_slot peer, enum mu_close_reason reason);
-    void (*deliver)(void *owner, const struct mu_notice *notice);
-    void (*fenced)(void *owner, const struct mu_notice *notice);
-    void (*fault)(void *owner, enum mu_fault fault, mu_slot peer);
-};
 
 /* The configuration has passed mu_config_error().  'record': a file to be made, or NULL.  Returns
  * 0, or an errno with *drive untouched. */
 int mu_drive_open(uv_loop_t *loop, const struct mu_config *config, const char *record,
-                  const struct mu_drive_hooks *hooks, struct mu_drive **drive);
+                  struct mu_daemon *daemon, struct mu_drive **drive);
 
 /* Writes the end of the recording; returns 0, or the errno of what could not be recorded. */
 int mu_drive_close(struct mu_drive *drive);
 
 /* The events of core/base/event.h. */
 void mu_drive_start(struct mu_drive *drive);
-void mu_drive_up(struct mu_drive *drive, mu_slot peer, uint32_t incarnation, uint64_t has);
-void mu_drive_down(struct mu_drive *drive, mu_slot peer);
-void mu_drive_frame(struct mu_drive *drive, mu_slot peer, const struct mu_frame *frame);
+void mu_drive_cut(struct mu_drive *drive, mu_slot peer); /* LINK_DOWN: we closed it ourselves */
+
+/* Hooks of peers.h, whose owner is the daemon: for handshakes, LINK_UP, LINK_DOWN and RECV. */
+uint64_t mu_drive_has(void *owner, mu_slot peer);
+void mu_drive_up(void *owner, mu_slot peer, uint32_t incarnation, uint64_t has);
+void mu_drive_down(void *owner, mu_slot peer);
+void mu_drive_frame(void *owner, mu_slot peer, const struct mu_frame *frame);
+
 /* These two return whether it was taken: without room for one more notice it was not, a fault has
  * said so, and nobody will hear of it unless it is tried again. */
 bool mu_drive_verdict(struct mu_drive *drive, const struct mu_notice *notice);
@@ -42,9 +36,6 @@ bool mu_drive_post(struct mu_drive *drive, const uint8_t *payload, uint16_t leng
 
 /* How much of the room for what is seen here is in use: 0 to 8 eighths. */
 uint32_t mu_drive_eighths(const struct mu_drive *drive);
-
-/* For handshakes: mu_node_link_has(). */
-uint64_t mu_drive_has(struct mu_drive *drive, mu_slot peer);
 
 /* Bytes that the node takes; events so far. */
 size_t mu_drive_bytes(const struct mu_drive *drive);

@@ -145,7 +145,7 @@ void mu_daemon_announce(void *owner, const struct mu_news *news);
 void mu_daemon_post_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns);
 
 /* What the core delivers. */
-void mu_daemon_deliver(void *owner, const struct mu_notice *notice);
+void mu_daemon_deliver(struct mu_daemon *daemon, const struct mu_notice *notice);
 
 /* An operator's word, or that of a process.  Without room it is kept, and said as soon as there is
  * some; so the answer is always NULL. */
@@ -268,7 +268,10 @@ void mu_daemon_settle(struct mu_daemon *daemon);
 
 /* Somebody says that this node was declared dead; MU_SLOT_NONE: a launcher. */
 void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by);
-void mu_daemon_fault(void *owner, enum mu_fault fault, mu_slot peer);
+void mu_daemon_fault(struct mu_daemon *daemon, enum mu_fault fault, mu_slot peer);
+
+/* The core says that this node was declared dead. */
+void mu_daemon_fenced(struct mu_daemon *daemon);
 
 /* ---- status.c: what an operator sees ---- */
 

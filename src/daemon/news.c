@@ -350,9 +350,8 @@ static void deliver_node(struct mu_daemon *daemon, const struct mu_notice *notic
     hand_on(daemon, &change);
 }
 
-void mu_daemon_deliver(void *owner, const struct mu_notice *notice)
+void mu_daemon_deliver(struct mu_daemon *daemon, const struct mu_notice *notice)
 {
-    struct mu_daemon *daemon = owner;
     uint64_t now_ns = mu_now_ns();
     daemon->delivered++;
     switch ((enum mu_notice_kind)notice->id.kind) {
