@@ -103,8 +103,8 @@ int cmd_sim_ring(int argc, char **argv)
     const struct command command = {
         "muster sim ring",
         "Nodes beat to each other, some of them fail, and the ring finds those and no other, each\n"
-        "within timeout + message delay; with a failed neighbour, within two timeouts less a\n"
-        "period.  Datagrams take 20 to 200 microseconds; from the first failure on, 20 of a\n"
+        "within timeout + message delay; with a failed neighbour, within three timeouts.\n"
+        "Datagrams take 20 to 200 microseconds; from the first failure on, 20 of a\n"
         "million are lost.\n"
         "Without --spread the detectors are alone, and an oracle tells of each death only those\n"
         "whom it concerns: the nearest 64 live slots on either side.\n"

@@ -330,7 +330,11 @@ void mu_ask_on_launcher(struct mu_detect *detect, const struct mu_detect_event *
 
 void mu_ask_on_broke(struct mu_detect *detect, mu_slot slot)
 {
-    const struct mu_watch *nearest = &detect->ring[MU_RING_NEAREST];
-    if (nearest->slot != MU_SLOT_NONE && nearest->slot == slot && !mu_ask_is_on(detect))
+    struct mu_watch *nearest = &detect->ring[MU_RING_NEAREST];
+    if (nearest->slot == MU_SLOT_NONE || nearest->slot != slot)
+        return;
+    if (mu_detect_is_broken(detect, MU_DETECT_BROKEN_BROKE))
+        nearest->heard_ns = mu_since_ns(nearest->heard_ns, nearest->timeout_ns);
+    if (!mu_ask_is_on(detect))
         mu_ask_begin(detect);
 }

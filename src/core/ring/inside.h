@@ -97,9 +97,11 @@ struct mu_mend {
     uint64_t probed_ns[MU_DETECT_SPANS]; /* first, all of it; MU_NEVER: not yet */
     uint64_t batch_ns;                   /* when the next batch goes out; MU_NEVER: none */
     uint32_t reach[MU_DETECT_SPANS];     /* the farthest distance of each */
-    uint32_t spans;                      /* 0: no mending */
-    uint32_t batches;                    /* that have gone out */
-    uint32_t swept;                      /* distance up to which this round has probed */
+    uint32_t
+        next_to_observed; /* the distance of one that lies right behind one that was observed */
+    uint32_t spans;       /* 0: no mending */
+    uint32_t batches;     /* that have gone out */
+    uint32_t swept;       /* distance up to which this round has probed */
 };
 
 /* ---- asking around: ask.c ---- */
@@ -463,6 +465,9 @@ bool mu_mend_is_suspect(const struct mu_detect *detect, mu_slot slot);
 /* When this suspect, which is not observed, was probed first (a timeout before the grace is over at
  * the earliest); MU_NEVER: it was not. */
 uint64_t mu_mend_probed_ns(const struct mu_detect *detect, mu_slot slot);
+
+/* The one before this suspect was only probed as well, so that nobody knows when it stopped. */
+bool mu_mend_is_far(const struct mu_detect *detect, mu_slot slot);
 
 /* A suspect lives: nobody beyond it is a suspect any more, and it is observed in place of whoever
  * was found before.  What it has said is for the caller to note, who then settles.  NULL: one that

@@ -28,6 +28,12 @@ uint64_t mu_mend_probed_ns(const struct mu_detect *detect, mu_slot slot)
     return MU_NEVER;
 }
 
+bool mu_mend_is_far(const struct mu_detect *detect, mu_slot slot)
+{
+    return detect->mend.next_to_observed != mu_detect_distance(detect, slot) &&
+           !mu_detect_is_broken(detect, MU_DETECT_BROKEN_FAR);
+}
+
 /* ---- where suspects end ---- */
 
 void mu_mend_stop(struct mu_detect *detect, struct mu_detect_update *update)
@@ -139,6 +145,17 @@ static void extend(struct mu_detect *detect, uint32_t distance)
     mend->probed_ns[mend->spans - 1] = MU_NEVER;
 }
 
+/* The first one behind all suspects; MU_SLOT_NONE: around the ring nobody is left unsuspected. */
+static mu_slot next_behind(const struct mu_detect *detect)
+{
+    uint32_t reach = mu_mend_reach(detect);
+    if (reach + 1 >= detect->size)
+        return MU_SLOT_NONE;
+    mu_slot slot = mu_roster_next_live(&detect->dead, mu_detect_slot_at(detect, reach + 1), true,
+                                       detect->self);
+    return slot != MU_SLOT_NONE && mu_detect_distance(detect, slot) > reach ? slot : MU_SLOT_NONE;
+}
+
 /* Who is observed and silent is a suspect; its deadline is that of its watch. */
 static void suspect(struct mu_detect *detect, const struct mu_watch *watch)
 {
@@ -148,6 +165,8 @@ static void suspect(struct mu_detect *detect, const struct mu_watch *watch)
     if (swept)
         detect->mend.swept = distance;
     mu_mend_resume(detect);
+    mu_slot next = next_behind(detect);
+    detect->mend.next_to_observed = next == MU_SLOT_NONE ? 0 : mu_detect_distance(detect, next);
 }
 
 /* So many batches reach everybody. */
@@ -163,17 +182,6 @@ static uint64_t batch_spacing_ns(const struct mu_detect *detect)
 {
     uint64_t slack_ns = mu_detect_slack_ns(detect->period_ns, detect->timeout_ns);
     return (detect->timeout_ns - detect->period_ns - slack_ns) / batches_needed(detect);
-}
-
-/* The first one behind all suspects; MU_SLOT_NONE: around the ring nobody is left unsuspected. */
-static mu_slot next_behind(const struct mu_detect *detect)
-{
-    uint32_t reach = mu_mend_reach(detect);
-    if (reach + 1 >= detect->size)
-        return MU_SLOT_NONE;
-    mu_slot slot = mu_roster_next_live(&detect->dead, mu_detect_slot_at(detect, reach + 1), true,
-                                       detect->self);
-    return slot != MU_SLOT_NONE && mu_detect_distance(detect, slot) > reach ? slot : MU_SLOT_NONE;
 }
 
 static void next_batch(struct mu_detect *detect)

@@ -22,7 +22,7 @@ static void add_words(struct mu_fingerprint *print, const void *part, size_t byt
 static void print_mend(const struct mu_mend *mend, struct mu_fingerprint *print)
 {
     mu_fingerprint_add(print, (uint64_t)mend->spans << 32 | mend->batches);
-    mu_fingerprint_add(print, mend->swept);
+    mu_fingerprint_add(print, (uint64_t)mend->next_to_observed << 32 | mend->swept);
     mu_fingerprint_add(print, mend->batch_ns);
     for (uint32_t i = 0; i < mend->spans; i++) {
         mu_fingerprint_add(print, mend->reach[i]);

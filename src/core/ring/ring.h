@@ -41,6 +41,8 @@ enum mu_detect_broken {
     MU_DETECT_BROKEN_OLD_TAKE = 1u << 16,    /* a TAKE is followed, however old it may be */
     MU_DETECT_BROKEN_LATE_ACK = 1u << 18,    /* a beat is acknowledged, however long it waited */
     MU_DETECT_BROKEN_LOOP = 1u << 17,        /* the main loop may stand still for ever */
+    MU_DETECT_BROKEN_FAR = 1u << 19,   /* who was only probed counts as the one before it stopped */
+    MU_DETECT_BROKEN_BROKE = 1u << 20, /* a connection that breaks is a timeout of silence */
 };
 
 struct mu_detect_config {

@@ -60,10 +60,14 @@ static uint64_t heard_due_ns(const struct mu_detect *detect, const struct mu_wat
 }
 
 /* Of one that was only probed.  It has its lease from the one between, for as much longer as the
- * spare time was, and as the tolerance was, which grows by at most a quarter of that. */
+ * spare time was, and as the tolerance was, which grows by at most a quarter of that.  When that
+ * one was only probed as well, it may have stopped just before it could answer: a lease that it
+ * gave then runs for a tolerance more; and another is for the way of the probe. */
 static uint64_t probed_due_ns(const struct mu_detect *detect, uint64_t probed_ns)
 {
-    uint64_t spare_ns = mu_ask_timeout_ns(detect) - detect->period_ns;
+    uint64_t timeout_ns = mu_ask_timeout_ns(detect), spare_ns = timeout_ns - detect->period_ns;
+    if (mu_mend_is_far(detect, detect->nearest))
+        probed_ns += 2 * mu_detect_tolerance_ns(detect->period_ns, timeout_ns);
     uint64_t less_ns = mu_since_ns(detect->longer_spare_ns, spare_ns);
     return held_back_ns(detect, probed_ns + spare_ns, less_ns + less_ns / MU_DETECT_SLACKS);
 }

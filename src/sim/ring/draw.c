@@ -398,6 +398,29 @@ static void draw_sides_long(struct ring_draw *draw)
     cut->for_ns = between(draw, 3, 12) * draw->plan.config.timeout_ns;
 }
 
+/* A row of four: the first stops, the second dies with it, the third about when its first probe
+ * comes, and the last stops at once and keeps the lease that the third has just given it. */
+static void draw_row(struct ring_draw *draw, mu_slot node)
+{
+    const struct mu_detect_config *config = &draw->plan.config;
+    uint64_t spare_ns = config->timeout_ns - config->period_ns;
+    uint64_t at_ns = between(draw, draw->from_ns, draw->until_ns);
+    add_at(draw, RING_FAULT_STOP, (node + 3) % config->size, at_ns)->for_ns = MU_NEVER;
+    add_at(draw, RING_FAULT_CRASH, (node + 2) % config->size, at_ns);
+    at_ns += spare_ns / 4 + between(draw, 0, config->period_ns + spare_ns / 4);
+    add_at(draw, RING_FAULT_CRASH, (node + 1) % config->size, at_ns);
+    add_at(draw, RING_FAULT_STOP, node, at_ns + between(draw, 0, config->period_ns / 8))->for_ns =
+        MU_NEVER;
+}
+
+static void draw_rows(struct ring_draw *draw)
+{
+    uint32_t size = draw->plan.config.size;
+    mu_slot first = draw_slot(draw);
+    for (uint32_t i = 0; i + 6 <= size && i < 48; i += 6)
+        draw_row(draw, (first + i) % size);
+}
+
 /* From random numbers of its own, so that the rest of a world is what its seed always was. */
 static void draw_apart(struct ring_draw *draw)
 {
@@ -409,6 +432,8 @@ static void draw_apart(struct ring_draw *draw)
         draw_taken_still(draw);
     if (draw->kind == RING_SIDES && chance(draw, 50))
         draw_sides_long(draw);
+    if (draw->kind == RING_WITHIN_BOUNDS && chance(draw, 50))
+        draw_rows(draw);
     draw->random = before;
 }
 

@@ -217,7 +217,10 @@ static uint64_t bound_ns(const struct ring_world *world, const struct ring_failu
     others_ns = ring_law_max(others_ns, ring_law_max(between_ns, answered_ns));
     bool alone = others_ns <= base_ns && between_ns == 0 && was_observed(world, observer, failure);
     base_ns = ring_law_max(base_ns, others_ns);
-    uint64_t until_ns = base_ns + delay_ns + (alone ? once_ns : law->timeout_ns_max + once_ns);
+    /* Who is behind one that was only probed has two tolerances more, at most half of the spare
+     * time, less a period. */
+    uint64_t far_ns = law->timeout_ns_max + law->spare_ns_max / 2;
+    uint64_t until_ns = base_ns + delay_ns + (alone ? once_ns : far_ns + once_ns);
     /* Reported as unreachable: whoever observed it meanwhile may have extended its lease. */
     if (world->plan->small && ring_pair(world, observer, failure->slot)->reported_ns != 0)
         until_ns += delay_ns + law->timeout_ns_max - law->period_ns_max + 2 * slack_ns;

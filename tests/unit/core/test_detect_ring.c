@@ -182,6 +182,24 @@ static void two_neighbours_take_little_longer_than_one(void **state)
     }
 }
 
+/* Node 4 knows when node 3 was heard last, and not when node 2 stopped, which has acknowledged node
+ * 1: that one is given two tolerances more after its first probe. */
+static void who_is_behind_one_that_was_only_probed_has_more_time(void **state)
+{
+    (void)state;
+    struct few *few = few_started(16);
+    few_run(few, 1037 * MS);
+    for (mu_slot slot = 1; slot <= 3; slot++)
+        few_kill(few, slot);
+    few_run(few, 1000 * MS);
+    expect_verdicts(few, 3);
+    const struct mu_detect_evidence *near = &few_find(few, MU_DETECT_VERDICT, 2, 4)->evidence;
+    const struct mu_detect_evidence *far = &few_find(few, MU_DETECT_VERDICT, 1, 4)->evidence;
+    assert_in_range(near->silent_ns, 100 * MS, 113 * MS);
+    assert_in_range(far->silent_ns, 125 * MS, 126 * MS);
+    few_free(few);
+}
+
 static void half_of_the_machine_dies_and_no_living_node_is_declared(void **state)
 {
     (void)state;
@@ -1037,6 +1055,7 @@ int main(void)
         cmocka_unit_test(after_heavy_losses_the_ring_is_whole_again),
         cmocka_unit_test(neighbours_that_die_together_are_declared_within_two_timeouts),
         cmocka_unit_test(two_neighbours_take_little_longer_than_one),
+        cmocka_unit_test(who_is_behind_one_that_was_only_probed_has_more_time),
         cmocka_unit_test(half_of_the_machine_dies_and_no_living_node_is_declared),
         cmocka_unit_test(every_other_node_dies),
         cmocka_unit_test(the_node_behind_dies_while_the_ring_mends),
