@@ -239,6 +239,11 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
     if (failed != 0)
         return say(text, "cannot set up connections", failed);
 
+    if (config->record != NULL)
+        failed = mu_recorder_open(&daemon->loop, config->record, &daemon->recorder);
+    if (failed != 0)
+        return say(text, config->record, failed);
+
     struct mu_notify_config notify = {
         .loop = &daemon->loop,
         .machine = orders->machine,
@@ -253,6 +258,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
 
     struct mu_agreements_config agreements = {.loop = &daemon->loop,
                                               .roll = &daemon->roll,
+                                              .recorder = daemon->recorder,
                                               .shift = config->shift,
                                               .hooks = {daemon, agree_send, mu_daemon_lease,
                                                         mu_daemon_announce, agree_dead,
@@ -287,10 +293,9 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
         core.retain_ns = config->retain_s * UINT64_C(1000000000);
     core.ack_delay_ns = ACK_DELAY_MS * UINT64_C(1000000);
     assert(mu_config_error(&core) == NULL);
-    failed = mu_drive_open(&daemon->loop, &core, config->record, daemon, &daemon->drive);
+    failed = mu_drive_open(&daemon->loop, &core, daemon, &daemon->drive);
     if (failed != 0)
-        return say(text, config->record != NULL ? config->record : "cannot set up the node",
-                   failed);
+        return say(text, "cannot set up the node", failed);
 
     daemon->door.member = on_member;
     daemon->door.owner = daemon;
@@ -397,6 +402,7 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
     const struct mu_exchanges_config exchanges = {
         .net = &daemon->net,
         .roll = &daemon->roll,
+        .recorder = daemon->recorder,
         .addresses = addresses,
         .shift = EXCHANGE_SHIFT,
         .hooks = {daemon, mu_daemon_pmix_asked, peer_fenced, mu_daemon_lease}};
@@ -441,9 +447,8 @@ static void on_all_over(void *owner)
     mu_notify_close(daemon->notify);
     mu_agreements_close(daemon->agreements);
     mu_exchanges_close(daemon->exchanges);
-    int failed = mu_drive_close(daemon->drive);
-    if (failed != 0)
-        mu_warn("the recording is not complete: %s", strerror(failed));
+    mu_drive_close(daemon->drive);
+    mu_recorder_stop(daemon->recorder);
     mu_daemon_witness_close(daemon);
     mu_daemon_forget_ended(daemon, 0);
     mu_daemon_forget_waiting(daemon);
@@ -474,7 +479,10 @@ int mu_daemon_run(struct mu_daemon *daemon)
 {
     uv_run(&daemon->loop, UV_RUN_DEFAULT);
     mu_daemon_ring_stop(daemon);
-    int failed = uv_loop_close(&daemon->loop);
+    int failed = mu_recorder_close(daemon->recorder);
+    if (failed != 0)
+        mu_warn("the recording is not complete: %s", strerror(failed));
+    failed = uv_loop_close(&daemon->loop);
     assert(failed == 0); /* every handle was closed */
     mu_net_free(&daemon->net);
     mu_roll_close(&daemon->roll);

@@ -9,7 +9,7 @@ struct mu_daemon;
 
 struct mu_daemon_config {
     const struct mu_orders *orders;
-    const char *record;               /* a file to be made, or NULL */
+    const char *record;               /* a folder to be made, or NULL */
     uint8_t shift;                    /* trees of agreements have a fan-out of 2^shift */
     uint32_t journal;                 /* events that are kept for clients; a power of two */
     uint16_t notices;                 /* places for notices besides deaths of nodes; 0: as usual */

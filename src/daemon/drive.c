@@ -1,7 +1,6 @@
 #include "daemon/inside.h"
 
 #include "core/node.h"
-#include "daemon/recorder.h"
 #include "host/clock.h"
 #include "host/log.h"
 #include "host/memory.h"
@@ -20,7 +19,7 @@ struct mu_drive {
     void *memory;
     size_t bytes;
     struct mu_update update;
-    struct mu_recorder *recorder; /* NULL: not wanted */
+    struct mu_record_stream *record;
     struct mu_daemon *daemon;
     uint64_t events;
     bool in_step;
@@ -74,8 +73,7 @@ static void step_once(struct mu_drive *drive, struct mu_event *event)
     drive->events++;
     event->now_ns = mu_now_ns();
     mu_node_step(drive->node, event, &drive->update);
-    if (drive->recorder != NULL)
-        mu_recorder_step(drive->recorder, event, &drive->update);
+    mu_recorder_step(drive->record, event, &drive->update);
     for (uint32_t i = 0; i < drive->update.count; i++)
         carry_out(drive, &drive->update.effects[i]);
     drive->in_step = false;
@@ -253,20 +251,14 @@ static struct mu_drive *make(const struct mu_config *config)
     return drive;
 }
 
-int mu_drive_open(uv_loop_t *loop, const struct mu_config *config, const char *record,
-                  struct mu_daemon *daemon, struct mu_drive **out)
+int mu_drive_open(uv_loop_t *loop, const struct mu_config *config, struct mu_daemon *daemon,
+                  struct mu_drive **out)
 {
     struct mu_drive *drive = make(config);
     if (drive == NULL)
         return ENOMEM;
     drive->daemon = daemon;
-    if (record != NULL)
-        drive->recorder = mu_recorder_open(record, config);
-    if (record != NULL && drive->recorder == NULL) {
-        int error = errno;
-        free_all(drive);
-        return error;
-    }
+    drive->record = mu_recorder_stream(daemon->recorder, MU_RECORD_NODE, config);
     uv_timer_init(loop, &drive->timer);
     drive->timer.data = drive;
     *out = drive;
@@ -278,11 +270,8 @@ static void on_closed(uv_handle_t *handle)
     free_all(handle->data);
 }
 
-int mu_drive_close(struct mu_drive *drive)
+void mu_drive_close(struct mu_drive *drive)
 {
     drive->ended = true;
-    int error = drive->recorder != NULL ? mu_recorder_close(drive->recorder) : 0;
-    drive->recorder = NULL;
     uv_close((uv_handle_t *)&drive->timer, on_closed);
-    return error;
 }

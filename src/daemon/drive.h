@@ -11,13 +11,12 @@
 struct mu_daemon;
 struct mu_drive;
 
-/* The configuration has passed mu_config_error().  'record': a file to be made, or NULL.  Returns
- * 0, or an errno with *drive untouched. */
-int mu_drive_open(uv_loop_t *loop, const struct mu_config *config, const char *record,
-                  struct mu_daemon *daemon, struct mu_drive **drive);
+/* The configuration has passed mu_config_error().  It is recorded if the daemon has a recorder.
+ * Returns 0, or an errno with *drive untouched. */
+int mu_drive_open(uv_loop_t *loop, const struct mu_config *config, struct mu_daemon *daemon,
+                  struct mu_drive **drive);
 
-/* Writes the end of the recording; returns 0, or the errno of what could not be recorded. */
-int mu_drive_close(struct mu_drive *drive);
+void mu_drive_close(struct mu_drive *drive);
 
 /* The events of core/base/event.h. */
 void mu_drive_start(struct mu_drive *drive);

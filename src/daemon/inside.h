@@ -12,6 +12,7 @@
 #include "daemon/peers/peers.h"
 #include "daemon/pmix/loader.h"
 #include "daemon/programs/notify.h"
+#include "daemon/record/recorder.h"
 #include "daemon/roll/roll.h"
 #include "wire/peer/news.h"
 #include "witness/witness.h"
@@ -47,7 +48,8 @@ struct mu_daemon {
     struct mu_net net;
     struct mu_door door;
     struct mu_roll roll;
-    struct mu_peers *peers; /* NULL before the start */
+    struct mu_recorder *recorder; /* NULL: not wanted */
+    struct mu_peers *peers;       /* NULL before the start */
     struct mu_drive *drive;
     struct mu_notify *notify;
     struct mu_jobs *jobs;

@@ -24,14 +24,14 @@
 enum { EXIT_USAGE = 2, JOURNAL_EVENTS = 4096, JOURNAL_MAX = MU_BOARD_CAPACITY_MAX };
 
 static const char help[] =
-    "usage: musterd [--record FILE] [--journal N] [--fanout N] [--notices N]\n"
+    "usage: musterd [--record DIR] [--journal N] [--fanout N] [--notices N]\n"
     "               [--retain SECONDS] [--no-pmix] [--verbose] < ORDERS\n"
     "\n"
     "One node of a machine: starts and watches processes, and tells everybody who has died.\n"
     "'muster run' starts it, and tells it on standard input who it is (src/wire/launch/orders.h).\n"
     "When that input ends, it ends, and its processes with it.\n"
     "\n"
-    "  --record FILE  write what enters the protocols to a new FILE, for 'muster sim replay'\n"
+    "  --record DIR   write what enters the protocols to a new folder, for 'muster sim replay'\n"
     "  --journal N    keep the last N events for local programs; a power of two (4096)\n"
     "  --fanout N     of the trees of agreements; a power of two, the same at all nodes (2)\n"
     "  --notices N    places for what is on its way to all nodes, besides deaths of nodes, from 2\n"

@@ -84,6 +84,9 @@ int mu_daemon_ring_start(struct mu_daemon *daemon, const struct sockaddr_in *add
     config.detect.nonce = mu_heartbeat_draw_nonce();
     config.detect.loop_ns = MU_DETECT_LOOP_NS;
     assert(mu_detect_config_error(&config.detect) == NULL);
+    config.record_context = mu_recorder_ring(daemon->recorder, &config.detect);
+    if (config.record_context != NULL)
+        config.record = mu_recorder_on_ring;
     union mu_heartbeat_address *table = calloc(size, sizeof *table);
     if (table == NULL)
         return ENOMEM;

@@ -278,8 +278,7 @@ static int start_daemon(struct machine *machine, struct node *node)
     if (machine->config.verbose)
         argv[count++] = "--verbose";
     if (machine->config.record_dir != NULL) {
-        snprintf(record, sizeof record, "%s/node-%u.record", machine->config.record_dir,
-                 node->slot);
+        snprintf(record, sizeof record, "%s/node-%u", machine->config.record_dir, node->slot);
         argv[count++] = "--record";
         argv[count++] = record;
     }

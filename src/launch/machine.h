@@ -54,7 +54,7 @@ struct machine_config {
     const struct hosts *hosts;
     /* With hosts: the command that starts a daemon there (agent.h), which has its path there. */
     const char *agent;
-    const char *record_dir; /* an existing folder for node-N.record, on other hosts with its whole
+    const char *record_dir; /* an existing folder for node-N, on other hosts with its whole
                                path; NULL: nothing is recorded */
     uint32_t fanout;        /* of trees of agreements; a power of two; 0: the daemons' own */
     bool pmix;              /* daemons serve PMIx, to programs that look for it */

@@ -287,7 +287,7 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
         {"report", ARG_TEXT, &options->report, 0, 0, "FILE",
          "one JSON object for each death: who, how, told to whom and when"},
         {"record", ARG_TEXT, &options->record_dir, 0, 0, "DIR",
-         "each node records what enters it, node-N.record there"},
+         "record protocol input to DIR/node-N, for 'muster sim replay'"},
         {"heartbeat", ARG_TEXT, &heartbeat, 0, 0, "PERIOD,TIMEOUT",
          "how often nodes beat, and which silence is a death, or " HEARTBEAT_VARIABLE
          " (100ms,500ms)"},

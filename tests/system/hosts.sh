@@ -50,7 +50,7 @@ expect 0 "MUSTER_AGENT"
 [ "$(sort out | tr '\n' ,)" = "0,0,0,1,to rank 0," ] || complain "a host that is named twice has not the slots of both"
 run "${here[@]}" --record records true </dev/null
 expect 0 "--record with a folder that is not a whole path"
-[ -s records/node-2.record ] || complain "no record"
+[ -s records/node-2/node.record ] || complain "no record"
 
 # What fails on the way: one line with the host, and nothing left.
 run "${here[@]}" -n 7 true

@@ -157,7 +157,7 @@ expect 1 "--report that cannot be written"
 says "no/such/report: No such file or directory"
 run --nodes 2 --record records true
 expect 0 "--record"
-[ -s records/node-0.record ] && [ -s records/node-1.record ] || complain "--record: $(ls records)"
+[ -s records/node-0/node.record ] && [ -s records/node-1/ring.record ] || complain "--record: $(ls records)"
 run --record file true
 expect 1 "--record into a file"
 says "file: Not a directory"

@@ -129,7 +129,8 @@ if [ -w /dev/full ]; then
 fi
 
 refuses "no/such/file: No such file or directory" -- sim replay no/such/file
-refuses "$scratch: Is a directory" -- sim replay "$scratch"
+mkdir none
+refuses "no *.record in 'none'" -- sim replay none
 : >empty
 refuses "empty: " "0 bytes" -- sim replay empty
 echo "This is not a recording, but a text that is long enough to be one, or so it seems." >garbage
@@ -141,10 +142,16 @@ run sim spread --nodes 8 --seed 3 --kill node --record recording
 size=$(stat -c %s recording)
 for ((length = 0; length < size; length += 13)); do
     head -c "$length" recording >truncated
-    refuses "truncated: " -- sim replay truncated
+    if [ "$length" -lt 68 ]; then # of the header
+        refuses "truncated: " -- sim replay truncated
+        continue
+    fi
+    run sim replay truncated
+    [ "$code" -eq 0 ] && grep -q "has no end" out || complain "cut off at byte $length: exit $code"
 done
 head -c $((size - 1)) recording >truncated
-refuses "truncated: " -- sim replay truncated
+run sim replay --json truncated
+[ "$code" -eq 0 ] && grep -q '"end":"cut"' out || complain "without its last byte: exit $code"
 { cat recording; echo; } >longer
 refuses "longer: " "1 bytes follow" -- sim replay longer
 { printf 'MUSTREC1\177'; tail -c +10 recording; } >newer # another version
@@ -201,7 +208,8 @@ grep -q 'shortest trace' err || complain "explore: no trace on stderr"
 
 run sim replay recording --json
 [ "$code" -eq 0 ] && [ ! -s err ] || complain "replay --json: exit $code"
-is_json events=$integer effects=$integer delivered=$integer 'digest="[0-9a-f]{32}"' 'recorded="[0-9a-f]{32}"' same=true
+is_json events=$integer effects=$integer delivered=$integer 'digest="[0-9a-f]{32}"' 'recorded="[0-9a-f]{32}"' 'end="complete"' \
+    same=true
 
 for command in "spread --nodes 8" "check spread --nodes 8 --seeds 3" "replay recording"; do
     run sim $command --json --trace # the trace goes beside it

@@ -72,8 +72,9 @@ for node in 0 1 31 63; do
         complain "node $node was to hear of one death"
 done
 
-# One bit of the events other than it was: never "the same", and never a crash.
-header=67
+# One bit of the events other than it was: never "the same" to its end, and never a
+# crash.
+header=68
 size=$(stat -c %s r0)
 [ "$size" -gt $header ] || complain "a recording without events"
 for ((at = header; at < size; at += 7)); do
@@ -82,6 +83,7 @@ for ((at = header; at < size; at += 7)); do
     printf "\\x$(printf %x $((byte ^ 1 << at % 8)))" | dd of=flipped bs=1 seek=$at conv=notrunc status=none
     "$MUSTER" sim replay flipped >out 2>&1
     code=$?
+    [ $code -eq 0 ] && grep -q "has no end" out && continue # of a length: it ends inside a record
     [ $code -eq 1 ] || [ $code -eq 2 ] || complain "byte $at of $size flipped: exit $code: $(head -3 out)"
 done
 

@@ -94,6 +94,7 @@ struct mu_allgather *mu_allgather_init(void *memory, size_t bytes,
     mu_members_set(&gather->members, config->spans, config->span_count);
     gather->config = *config;
     gather->config.spans = NULL;
+    gather->done = config->done;
     gather->position = mu_members_position(&gather->members, config->self);
     return gather;
 }

@@ -34,6 +34,7 @@ struct mu_allgather_config {
     uint8_t shift;               /* the tree's fan-out is 2^shift */
     const struct mu_span *spans; /* the members, of whom self is one; in order, with gaps */
     uint32_t span_count;
+    uint64_t done; /* rounds that were done before, of a series that was forgotten meanwhile */
     uint32_t broken_rules; /* enum mu_allgather_broken */
 };
 

@@ -82,6 +82,7 @@ void mu_agreements_step(struct mu_agreements *agreements, struct mu_agree_event 
     const struct mu_agreements_hooks *hooks = &agreements->config.hooks;
     event->lease_held = hooks->lease(hooks->owner);
     mu_agree_step(agreements->core, event, &agreements->update);
+    mu_recorder_step(agreements->record, event, &agreements->update);
     for (uint32_t i = 0; i < agreements->update.count; i++)
         carry_out(agreements, &agreements->update.effects[i]);
     /* It can run out and be extended without a word of the detector, which looks at it only when
@@ -400,6 +401,7 @@ int mu_agreements_open(const struct mu_agreements_config *config, struct mu_agre
     }
     memset(made->memory, 0, bytes);
     made->core = mu_agree_init(made->memory, bytes, core);
+    made->record = mu_recorder_stream(config->recorder, MU_RECORD_AGREE, core);
     uv_timer_init(config->loop, &made->announce_timer);
     uv_timer_init(config->loop, &made->lease_timer);
     uv_idle_init(config->loop, &made->later);

@@ -14,6 +14,7 @@
 #define MU_DAEMON_AGREE_AGREE_H
 
 #include "core/agree/agree.h"
+#include "daemon/record/recorder.h"
 #include "daemon/roll/roll.h"
 #include "wire/peer/news.h"
 
@@ -38,8 +39,9 @@ struct mu_agreements_hooks {
 
 struct mu_agreements_config {
     uv_loop_t *loop;
-    const struct mu_roll *roll; /* open for longer than this */
-    uint8_t shift;              /* the fan-out of trees is 2^shift */
+    const struct mu_roll *roll;   /* open for longer than this */
+    struct mu_recorder *recorder; /* NULL: not wanted */
+    uint8_t shift;                /* the fan-out of trees is 2^shift */
     struct mu_agreements_hooks hooks;
 };
 

@@ -87,6 +87,7 @@ struct mu_agreements {
     struct mu_agree_config core_config;
     void *memory;
     struct mu_agree *core;
+    struct mu_record_stream *record;
     struct mu_agree_update update;
     struct mu_group_job *jobs;
     struct mu_voter *voters;

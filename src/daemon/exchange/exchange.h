@@ -7,6 +7,7 @@
 #define MU_DAEMON_EXCHANGE_EXCHANGE_H
 
 #include "daemon/peers/bulk.h"
+#include "daemon/record/recorder.h"
 #include "daemon/roll/roll.h"
 #include "wire/peer/exchange.h"
 
@@ -36,6 +37,7 @@ struct mu_exchanges_hooks {
 struct mu_exchanges_config {
     struct mu_net *net;                  /* its loop, slot and size */
     const struct mu_roll *roll;          /* open for longer than this */
+    struct mu_recorder *recorder;        /* NULL: not wanted */
     const struct sockaddr_in *addresses; /* of all slots; both stay the caller's */
     uint8_t shift;                       /* the fan-out of trees is 2^shift */
     struct mu_exchanges_hooks hooks;

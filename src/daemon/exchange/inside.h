@@ -36,6 +36,7 @@ struct mu_series {
     struct mu_rank_run *runs;
     void *memory; /* of the core */
     struct mu_allgather *core;
+    struct mu_record_stream *record;
     uint32_t *living;        /* participants, by position of their node */
     struct mu_piece *pieces; /* by round modulo MU_ALLGATHER_ROUNDS, and position */
     uint64_t *set;           /* of members: that is being made */

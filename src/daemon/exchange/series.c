@@ -89,6 +89,7 @@ void mu_series_free(struct mu_series *series)
         mu_piece_drop(&call->piece);
         free(call);
     }
+    mu_recorder_end(series->record);
     free(series->runs);
     free(series->memory);
     free(series->living);
@@ -105,12 +106,14 @@ static bool open_core(struct mu_exchanges *exchanges, struct mu_series *series,
                                          .self = exchanges->self,
                                          .shift = exchanges->config.shift,
                                          .spans = spans,
-                                         .span_count = span_count};
+                                         .span_count = span_count,
+                                         .done = mu_settled_round(series->job, series->id)};
     size_t bytes = mu_allgather_bytes(&config);
     series->memory = aligned_alloc(64, bytes);
     if (series->memory == NULL)
         return false;
     series->core = mu_allgather_init(series->memory, bytes, &config);
+    series->record = mu_recorder_stream(exchanges->config.recorder, MU_RECORD_GATHER, &config);
     size_t total = series->core->members.total;
     series->living = calloc(total, sizeof *series->living);
     series->pieces = calloc(total * MU_ALLGATHER_ROUNDS, sizeof *series->pieces);
@@ -150,6 +153,7 @@ static struct mu_series *make(struct mu_exchanges *exchanges, struct mu_exchange
     struct mu_span *spans = NULL;
     if (series->runs != NULL) {
         memcpy(series->runs, runs, run_count * sizeof *runs);
+        mu_series_name(series);
         spans = spans_of(series, &span_count);
     }
     bool is_member = spans != NULL && has_member(spans, span_count, exchanges->self);
@@ -161,8 +165,6 @@ static struct mu_series *make(struct mu_exchanges *exchanges, struct mu_exchange
         return NULL;
     }
     free(spans);
-    mu_series_name(series);
-    series->core->done = mu_settled_round(job, series->id);
     count_living(series);
     series->next = job->series;
     job->series = series;
@@ -331,6 +333,7 @@ static const char *step(struct mu_exchanges *exchanges, struct mu_series *series
                         const struct mu_allgather_event *event)
 {
     mu_allgather_step(series->core, event, &exchanges->update);
+    mu_recorder_step(series->record, event, &exchanges->update);
     return carry_out(exchanges, series);
 }
 

@@ -8,7 +8,7 @@
 #define MU_DAEMON_HEART_BACKLOG_H
 
 #include "daemon/heart/heartbeat.h"
-#include "daemon/heart/spsc.h"
+#include "host/spsc.h"
 
 enum { MU_BACKLOG_REPORTS = 16 };
 

@@ -38,7 +38,8 @@ struct mu_heartbeat_config {
     uint32_t queue;     /* capacity of each queue: a power of two */
     /* Sees every event before the detector does, on the heartbeat thread, so it may not wait.
      * NULL: not wanted. */
-    void (*record)(void *context, const struct mu_detect_event *event);
+    void (*record)(void *context, const struct mu_detect_event *event,
+                   const struct mu_detect_update *update);
     void *record_context;
 };
 

@@ -95,9 +95,9 @@ static void ask_launcher(struct mu_heartbeat_loop *loop, const struct mu_detect_
 
 static void step(struct mu_heartbeat_loop *loop, const struct mu_detect_event *event)
 {
-    if (loop->record != NULL)
-        loop->record(loop->record_context, event);
     mu_detect_step(loop->detect, event, &loop->update);
+    if (loop->record != NULL)
+        loop->record(loop->record_context, event, &loop->update);
     for (uint32_t i = 0; i < loop->update.count; i++) {
         const struct mu_detect_effect *effect = &loop->update.effects[i];
         switch (effect->type) {

@@ -64,7 +64,8 @@ struct mu_heartbeat_loop {
     bool has_news;     /* in this round */
     uint32_t heard;    /* of 'answered' */
     uint64_t asked_ns; /* for the last time */
-    void (*record)(void *context, const struct mu_detect_event *event);
+    void (*record)(void *context, const struct mu_detect_event *event,
+                   const struct mu_detect_update *update);
     void *record_context;
 };
 

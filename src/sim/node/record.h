@@ -1,9 +1,9 @@
-/* Recorded event logs (docs/record.md): written from a virtual world, run again from a file. */
+/* Recorded event logs (docs/record.md): written from a virtual world.  replay.h runs them again. */
 #ifndef MU_SIM_NODE_RECORD_H
 #define MU_SIM_NODE_RECORD_H
 
 #include "core/base/event.h"
-#include "wire/record/recording.h"
+#include "wire/record/stream.h"
 
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 struct sim_recorder {
     FILE *to;
     mu_slot node;
-    struct mu_recording *recording;
+    struct mu_stream stream;
     bool failed; /* the file could not be written */
 };
 
@@ -24,17 +24,5 @@ void sim_record_step(struct sim_recorder *recorder, mu_slot node, const struct m
 
 /* Returns false when something could not be written.  Frees what the recorder holds. */
 bool sim_record_end(struct sim_recorder *recorder);
-
-struct sim_replay_result {
-    uint64_t events;
-    uint64_t effects;
-    uint64_t delivered;
-    struct mu_fingerprint digest;   /* of this run */
-    struct mu_fingerprint recorded; /* of the recorded one */
-    char error[512];                /* why the file cannot be run; empty: it was */
-};
-
-/* Runs the file at 'path' through a fresh node.  'trace' may be NULL. */
-void sim_replay(const char *path, FILE *trace, struct sim_replay_result *result);
 
 #endif

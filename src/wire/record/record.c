@@ -1,5 +1,7 @@
 #include "wire/record/record.h"
 
+#include "wire/record/doors.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,6 +97,7 @@ struct mu_record_result mu_record_encode_header(struct mu_writer *writer,
     size_t before = writer->used;
     mu_write_bytes(writer, MU_RECORD_MAGIC, MAGIC_BYTES);
     mu_write_u8(writer, MU_RECORD_VERSION);
+    mu_write_u8(writer, MU_RECORD_NODE);
     write_config(writer, config);
     return settle(writer, before);
 }
@@ -112,6 +115,9 @@ struct mu_record_result mu_record_decode_header(const uint8_t *bytes, size_t ava
         return bad(MU_RECORD_VERSION_NEWER, version, MU_RECORD_VERSION);
     if (!reader.bad && version < MU_RECORD_VERSION)
         return bad(MU_RECORD_VERSION_OLDER, version, MU_RECORD_VERSION);
+    uint8_t door = mu_read_u8(&reader);
+    if (!reader.bad && door != MU_RECORD_NODE)
+        return bad(MU_RECORD_OTHER_DOOR, door, MU_RECORD_NODE);
     read_config(&reader, config);
     if (reader.bad)
         return bad(MU_RECORD_TRUNCATED, available, MU_RECORD_HEADER_BYTES);
@@ -466,6 +472,8 @@ static const char *sentence(enum mu_record_error error)
         return "recording version " N " is newer than " N ", the newest this program reads";
     case MU_RECORD_VERSION_OLDER:
         return "recording version " N " is older than " N ", the oldest this program reads";
+    case MU_RECORD_OTHER_DOOR:
+        return "a stream of door " N ", which is not " N ", the node's";
     case MU_RECORD_LENGTH:
         return "record length " N " is not between 1 and " N;
     case MU_RECORD_TYPE:

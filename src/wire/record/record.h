@@ -1,4 +1,5 @@
-/* Recorded events of one node: docs/record.md has every byte.
+/* Recorded events of the node's door: docs/record.md has every byte.  Other doors: doors.h; all of
+ * them in one file: stream.h.
  *
  * A recording is a header with the node's configuration, one record for each event that entered the
  * core, and an END with a digest of all that came out.  Running the events through a fresh node
@@ -14,19 +15,19 @@
 #include "wire/base/bytes.h"
 #include "wire/peer/frame.h"
 
-enum { MU_RECORD_VERSION = 1 };
+enum { MU_RECORD_VERSION = 2 };
 
 #define MU_RECORD_MAGIC "MUSTREC1"
 
 enum {
-    MU_RECORD_HEADER_BYTES = 67,
+    MU_RECORD_HEADER_BYTES = 68,
     /* The longest record: a RECV, with its length, type, time (below 2^63), sender and transit
      * time. */
     MU_RECORD_MAX = 3 + 1 + 9 + 4 + MU_VARINT_MAX + MU_WIRE_FRAME_MAX,
 };
 
-/* In the place of an event's type. */
-enum { MU_RECORD_END = 255 };
+/* In the place of an event's type.  GAP: what comes after it was not recorded. */
+enum { MU_RECORD_GAP = 254, MU_RECORD_END = 255 };
 
 /* Where a recording stands, while it is written or read.  Zeroed at the start of the records. */
 struct mu_record_state {
@@ -56,7 +57,8 @@ enum mu_record_error {
     MU_RECORD_BAD_MAGIC,
     MU_RECORD_VERSION_NEWER,
     MU_RECORD_VERSION_OLDER,
-    MU_RECORD_CONFIG, /* 'rule' says which */
+    MU_RECORD_OTHER_DOOR, /* a stream of another door, or of none */
+    MU_RECORD_CONFIG,     /* 'rule' says which */
     MU_RECORD_LENGTH,
     MU_RECORD_TYPE,
     MU_RECORD_SHORT,    /* ends inside a field */

@@ -215,8 +215,10 @@ struct watch {
     atomic_bool went_back;
 };
 
-static void on_event(void *context, const struct mu_detect_event *event)
+static void on_event(void *context, const struct mu_detect_event *event,
+                     const struct mu_detect_update *update)
 {
+    (void)update;
     struct watch *watch = context;
     if (atomic_load(&watch->hold)) {
         sem_post(&watch->held);

@@ -219,8 +219,10 @@ struct hold {
     atomic_uint probes_before_timeout; /* that came before the first TIMEOUT; UINT_MAX: none yet */
 };
 
-static void on_event(void *context, const struct mu_detect_event *event)
+static void on_event(void *context, const struct mu_detect_event *event,
+                     const struct mu_detect_update *update)
 {
+    (void)update;
     struct hold *hold = context;
     if (atomic_exchange(&hold->wanted, false)) {
         sem_post(&hold->held);

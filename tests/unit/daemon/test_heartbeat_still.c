@@ -86,8 +86,10 @@ struct gate {
     sem_t held, go;
 };
 
-static void on_event(void *context, const struct mu_detect_event *event)
+static void on_event(void *context, const struct mu_detect_event *event,
+                     const struct mu_detect_update *update)
 {
+    (void)update;
     struct gate *gate = context;
     (void)event;
     if (atomic_exchange(&gate->hold, false)) {

@@ -1,5 +1,5 @@
 /* The queue between two threads: full, empty, around the end, and with both at work. */
-#include "daemon/heart/spsc.h"
+#include "host/spsc.h"
 
 #include <pthread.h>
 #include <sched.h>

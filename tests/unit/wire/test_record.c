@@ -122,7 +122,7 @@ static void every_truncated_header_is_refused(void **state)
     for (size_t cut = 0; cut < count; cut++)
         assert_int_equal(mu_record_decode_header(bytes, cut, &config).error, MU_RECORD_TRUNCATED);
     expect_text(mu_record_decode_header(bytes, 10, &config),
-                "the recording ends after 10 bytes of a part that needs at least 67");
+                "the recording ends after 10 bytes of a part that needs at least 68");
 }
 
 static void a_header_that_cannot_be_is_refused_with_the_rule(void **state)
@@ -132,15 +132,15 @@ static void a_header_that_cannot_be_is_refused_with_the_rule(void **state)
     size_t count = encode_header(&config);
     bytes[8] = 3;
     expect_text(mu_record_decode_header(bytes, count, &decoded),
-                "recording version 3 is newer than 1, the newest this program reads");
+                "recording version 3 is newer than 2, the newest this program reads");
     bytes[8] = 0;
     expect_text(mu_record_decode_header(bytes, count, &decoded),
-                "recording version 0 is older than 1, the oldest this program reads");
+                "recording version 0 is older than 2, the oldest this program reads");
     bytes[0] = 'm';
     expect_text(mu_record_decode_header(bytes, count, &decoded),
                 "this is not a recording: it does not begin with MUSTREC1");
     encode_header(&config);
-    bytes[15] = 255; /* of self */
+    bytes[16] = 255; /* of self */
     expect_text(mu_record_decode_header(bytes, count, &decoded),
                 "the recorded configuration cannot be: self must be below size");
     config.limits.window = 0;

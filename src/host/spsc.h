@@ -2,8 +2,8 @@
  *
  * Items have a fixed size and are copied.  What was written before a put is seen after the take.
  * Whoever wants to sleep until there is something needs a descriptor beside it. */
-#ifndef MU_DAEMON_HEART_SPSC_H
-#define MU_DAEMON_HEART_SPSC_H
+#ifndef MU_HOST_SPSC_H
+#define MU_HOST_SPSC_H
 
 #include <stdalign.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "daemon/heart/spsc.h"
+#include "host/spsc.h"
 
 #include <assert.h>
 #include <string.h>
