@@ -1,4 +1,5 @@
-/* One client: what it says, and what it is told, packet by packet.
+/* One client: what it says, and what it is told, packet by packet.  What an operator asks for is in
+ * operator.c.
  *
  * How a member comes to hear of everything once:
  *
@@ -139,14 +140,14 @@ static void break_off(struct mu_client *client, enum mu_local_refusal code, cons
     mu_client_refuse(client, code, text);
 }
 
-static size_t encode(struct mu_client *client, const struct mu_local_message *message)
+size_t mu_client_encode(struct mu_client *client, const struct mu_local_message *message)
 {
     return mu_local_encode(message, client->notify->packet);
 }
 
 static size_t encode_caught_up(struct mu_client *client, uint64_t serial)
 {
-    return encode(
+    return mu_client_encode(
         client, &(struct mu_local_message){.type = MU_LOCAL_CAUGHT_UP, .caught_up.serial = serial});
 }
 
@@ -164,7 +165,7 @@ static size_t encode_welcome(struct mu_client *client)
         message.welcome.rank = client->rank;
         message.welcome.size = client->job->roll->spec.size;
     }
-    return encode(client, &message);
+    return mu_client_encode(client, &message);
 }
 
 /* ---- events ---- */
@@ -221,7 +222,7 @@ static size_t encode_gone(struct mu_client *client, bool is_node)
     else
         mu_roll_gone_event(client->job->roll, client->processes_told, &message.event);
     message.event.is_state = true;
-    return encode(client, &message);
+    return mu_client_encode(client, &message);
 }
 
 /* Serials of the next ones that it has not been told; UINT64_MAX for none. */
@@ -281,8 +282,8 @@ static void operator_state_sent(struct mu_client *client)
 
 static size_t encode_lost(struct mu_client *client)
 {
-    return encode(client,
-                  &(struct mu_local_message){.type = MU_LOCAL_LOST, .lost.count = missed(client)});
+    return mu_client_encode(
+        client, &(struct mu_local_message){.type = MU_LOCAL_LOST, .lost.count = missed(client)});
 }
 
 static void lost_sent(struct mu_client *client)
@@ -320,118 +321,6 @@ static size_t find_live(struct mu_client *client, const uint8_t **bytes)
     return mu_journal_key(journal, client->cursor)->count;
 }
 
-/* ---- answers to an operator ---- */
-
-static size_t encode_node(struct mu_client *client)
-{
-    const struct mu_notify *notify = client->notify;
-    struct mu_local_message message = {.type = MU_LOCAL_NODE};
-    notify->config.hooks.node(notify->config.hooks.owner, &message.node);
-    message.node.jobs = notify->config.roll->job_count;
-    return encode(client, &message);
-}
-
-static const struct mu_roll_job *next_job(const struct mu_client *client)
-{
-    const struct mu_roll_job *job = client->notify->config.roll->jobs;
-    while (job != NULL && job->order <= client->job_told)
-        job = job->next;
-    return job;
-}
-
-static size_t encode_job(struct mu_client *client)
-{
-    const struct mu_roll_job *job = next_job(client);
-    if (job == NULL) {
-        client->step = MU_STEP_COUNTERS;
-        return 0;
-    }
-    struct mu_local_message message = {
-        .type = MU_LOCAL_JOB,
-        .job = {.job = job->number,
-                .size = job->spec.size,
-                .failed = job->failed,
-                .left = job->left},
-    };
-    for (uint32_t i = 0; i < job->here_count; i++)
-        message.job.here += job->here[i].pid != 0;
-    return encode(client, &message);
-}
-
-/* The job that was told last, if it is still there. */
-static const struct mu_roll_job *last_job(const struct mu_client *client)
-{
-    const struct mu_roll_job *job = client->notify->config.roll->jobs;
-    while (job != NULL && job->order != client->job_told)
-        job = job->next;
-    return job;
-}
-
-static size_t encode_process(struct mu_client *client)
-{
-    const struct mu_roll_job *job = last_job(client);
-    while (job != NULL && client->here_told < job->here_count &&
-           job->here[client->here_told].pid == 0)
-        client->here_told++;
-    if (job == NULL || client->here_told >= job->here_count) {
-        client->step = MU_STEP_JOBS;
-        return 0;
-    }
-    const struct mu_roll_here *here = &job->here[client->here_told];
-    return encode(client, &(struct mu_local_message){.type = MU_LOCAL_PROCESS,
-                                                     .process = {here->rank, here->pid}});
-}
-
-/* The i-th counter: our own first.  False: there are no more. */
-static bool counter(const struct mu_notify *notify, uint32_t i, const char **name, uint64_t *value)
-{
-    const struct {
-        const char *name;
-        uint64_t value;
-    } own[] = {
-        {"clients", notify->accepted},
-        {"clients_refused", notify->refused},
-        {"events", notify->journal.head},
-        {"events_lost", notify->lost},
-        {"events_ignored", notify->config.roll->ignored},
-    };
-    enum { OWN = sizeof own / sizeof own[0] };
-    if (i >= OWN)
-        return notify->config.hooks.counter(notify->config.hooks.owner, i - OWN, name, value);
-    *name = own[i].name;
-    *value = own[i].value;
-    return true;
-}
-
-static size_t encode_counter(struct mu_client *client)
-{
-    struct mu_local_message message = {.type = MU_LOCAL_COUNTER};
-    const char *name;
-    if (!counter(client->notify, client->counters_told, &name, &message.counter.value)) {
-        client->step = MU_STEP_GONE;
-        return 0;
-    }
-    snprintf(message.counter.name, sizeof message.counter.name, "%s", name);
-    return encode(client, &message);
-}
-
-static size_t encode_vanished(struct mu_client *client)
-{
-    const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
-    struct mu_local_message message = {.type = MU_LOCAL_GONE};
-    if (hooks->gone(hooks->owner, client->gone_told, &message.gone))
-        return encode(client, &message);
-    client->step = MU_STEP_DONE;
-    return 0;
-}
-
-static size_t encode_cannot(struct mu_client *client)
-{
-    struct mu_local_message message = {.type = MU_LOCAL_REFUSED, .refused.code = MU_LOCAL_CANNOT};
-    snprintf(message.refused.text, sizeof message.refused.text, "%s", client->why_not);
-    return encode(client, &message);
-}
-
 /* ---- the steps ---- */
 
 /* The next packet of this step: 0 when there is none, or the step has changed. */
@@ -454,19 +343,13 @@ static size_t make_packet(struct mu_client *client, const uint8_t **bytes)
     case MU_STEP_LIVE:
         return find_live(client, bytes);
     case MU_STEP_NODE:
-        return encode_node(client);
     case MU_STEP_JOBS:
-        return encode_job(client);
     case MU_STEP_PROCESSES:
-        return encode_process(client);
     case MU_STEP_COUNTERS:
-        return encode_counter(client);
     case MU_STEP_GONE:
-        return encode_vanished(client);
     case MU_STEP_DONE:
-        return encode(client, &(struct mu_local_message){.type = MU_LOCAL_DONE});
     case MU_STEP_CANNOT:
-        return encode_cannot(client);
+        return mu_operator_packet(client);
     }
     abort();
 }
@@ -494,25 +377,13 @@ static void packet_sent(struct mu_client *client)
         client->cursor++;
         return;
     case MU_STEP_NODE:
-        client->step = MU_STEP_JOBS;
-        return;
     case MU_STEP_JOBS:
-        client->job_told = next_job(client)->order;
-        client->here_told = 0;
-        client->step = MU_STEP_PROCESSES;
-        return;
     case MU_STEP_PROCESSES:
-        client->here_told++;
-        return;
     case MU_STEP_COUNTERS:
-        client->counters_told++;
-        return;
     case MU_STEP_GONE:
-        client->gone_told++;
-        return;
     case MU_STEP_DONE:
     case MU_STEP_CANNOT:
-        client->step = MU_STEP_IDLE;
+        mu_operator_sent(client);
         return;
     case MU_STEP_HELLO:
     case MU_STEP_IDLE:
@@ -645,42 +516,6 @@ static void on_hello(struct mu_client *client, const struct mu_local_hello *hell
         client->step = MU_STEP_WELCOME;
 }
 
-/* What an operator asked for was done, or cannot be. */
-static void answer(struct mu_client *client, const char *why_not)
-{
-    client->step = why_not == NULL ? MU_STEP_DONE : MU_STEP_CANNOT;
-    if (why_not != NULL)
-        snprintf(client->why_not, sizeof client->why_not, "%s", why_not);
-}
-
-static void on_request(struct mu_client *client, const struct mu_local_message *message)
-{
-    const struct mu_notify_hooks *hooks = &client->notify->config.hooks;
-    switch ((enum mu_local_type)message->type) {
-    case MU_LOCAL_STATUS:
-        client->step = MU_STEP_NODE;
-        client->job_told = 0;
-        client->counters_told = client->gone_told = 0;
-        return;
-    case MU_LOCAL_KILL:
-        answer(client, hooks->kill(hooks->owner, message->kill.job, message->kill.signal));
-        return;
-    case MU_LOCAL_SET:
-        answer(client, hooks->set(hooks->owner, message->set.period_ns, message->set.timeout_ns));
-        return;
-    case MU_LOCAL_CHAOS:
-        client->holds = true;
-        answer(client, hooks->chaos(hooks->owner, &message->chaos, client->since));
-        return;
-    case MU_LOCAL_WATCH:
-        client->step = MU_STEP_STATE;
-        client->cursor = mu_journal_oldest(&client->notify->journal);
-        return;
-    default:
-        break_off(client, MU_LOCAL_BAD_PACKET, "not something that an operator asks");
-    }
-}
-
 static void on_again(struct mu_client *client, uint64_t serial)
 {
     if (client->step != MU_STEP_LIVE || serial > client->notify->journal.head) {
@@ -713,10 +548,10 @@ static void on_packet(struct mu_client *client, const uint8_t *bytes, size_t cou
         break_off(client, MU_LOCAL_BAD_PACKET, "the first packet is HELLO");
     else if (client->role == MU_LOCAL_MEMBER)
         on_member_says(client, &message);
-    else if (client->step == MU_STEP_IDLE)
-        on_request(client, &message);
-    else
+    else if (client->step != MU_STEP_IDLE)
         break_off(client, MU_LOCAL_BAD_PACKET, "who watches says nothing more");
+    else if (!mu_operator_asks(client, &message))
+        break_off(client, MU_LOCAL_BAD_PACKET, "not something that an operator asks");
 }
 
 void mu_client_catch_up(struct mu_client *client)

@@ -1,4 +1,5 @@
-/* What notify.c (the news, the jobs, the socket) and client.c (one client) share. */
+/* What notify.c (the news, the jobs, the socket), client.c (one client) and operator.c (what an
+ * operator asks) share. */
 #ifndef MU_DAEMON_PROGRAMS_INSIDE_H
 #define MU_DAEMON_PROGRAMS_INSIDE_H
 
@@ -98,11 +99,24 @@ void mu_client_pump(struct mu_client *client);
 /* Takes what it has said until now, but not that it has hung up.  May close it. */
 void mu_client_catch_up(struct mu_client *client);
 
+/* Into the packet that is being made; returns its length. */
+size_t mu_client_encode(struct mu_client *client, const struct mu_local_message *message);
+
 /* A last word, if its socket takes it, and closes it. */
 void mu_client_refuse(struct mu_client *client, enum mu_local_refusal code, const char *text);
 void mu_client_close(struct mu_client *client);
 
 /* The last word to one that is no client. */
 void mu_client_turn_away(int fd, enum mu_local_refusal code, const char *text);
+
+/* ---- operator.c ---- */
+
+/* An operator's request.  False: that is none. */
+bool mu_operator_asks(struct mu_client *client, const struct mu_local_message *message);
+
+/* The next packet of a step from NODE on: 0 when there is none, or the step has changed.  And: it
+ * is gone. */
+size_t mu_operator_packet(struct mu_client *client);
+void mu_operator_sent(struct mu_client *client);
 
 #endif
