@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -68,50 +67,4 @@ void mu_client_detach(struct muster *m)
         close(m->bell);
     if (m->poll_fd >= 0)
         close(m->poll_fd);
-}
-
-/* ---- waiting ---- */
-
-/* As mu_client_wait(), but says in errno what is wrong. */
-static int wait_in_epoll(const struct muster *m, int timeout_ms, struct mu_client_woken *woken)
-{
-    struct epoll_event ready[2];
-    int count = epoll_wait(m->poll_fd, ready, 2, timeout_ms);
-    for (int i = 0; i < count; i++)
-        if (ready[i].data.fd == m->fd)
-            woken->by_packet = true;
-        else
-            woken->by_stroke = true;
-    if (count < 0)
-        return errno == EINTR ? 1 : -1;
-    return count > 0;
-}
-
-/* epoll_wait() counts milliseconds, so it is poll() that waits, and wakes all threads. */
-static int wait_until(const struct muster *m, uint64_t until_ns, struct mu_client_woken *woken)
-{
-    struct timespec wait = mu_client_left(until_ns);
-    struct pollfd fd = {.fd = m->poll_fd, .events = POLLIN};
-    int ready = ppoll(&fd, 1, &wait, NULL);
-    if (ready < 0)
-        return errno == EINTR ? 1 : -1;
-    if (ready == 0)
-        return 0;
-    return wait_in_epoll(m, 0, woken) < 0 ? -1 : 1; /* another thread may have been faster */
-}
-
-/* Without end it is one call, in which the kernel wakes one thread for each stroke. */
-int mu_client_wait(const struct muster *m, uint64_t until_ns, struct mu_client_woken *woken,
-                   struct muster_error *error)
-{
-    int result;
-    *woken = (struct mu_client_woken){false};
-    if (until_ns == MU_CLIENT_NO_WAIT || until_ns == MU_CLIENT_NO_END)
-        result = wait_in_epoll(m, until_ns == MU_CLIENT_NO_WAIT ? 0 : -1, woken);
-    else
-        result = wait_until(m, until_ns, woken);
-    if (result < 0)
-        mu_client_fail(error, MUSTER_E_SYSTEM, "cannot wait for the daemon: %s",
-                       mu_client_errno_text(errno));
-    return result;
 }

@@ -60,26 +60,6 @@ const char *mu_client_errno_text(int number);
 int mu_client_attach(struct muster *m, const int fds[MU_CLIENT_FDS], struct muster_error *error);
 void mu_client_detach(struct muster *m);
 
-/* What has ended a wait.  To be told so is to have used it up: mu_client_take() must know. */
-struct mu_client_woken {
-    bool by_packet;
-    bool by_stroke;
-};
-
-/* Waits until mu_client_take() may have something.  Returns 1: look again; 0: the time is over; -1
- * with *error filled. */
-int mu_client_wait(const struct muster *m, uint64_t until_ns, struct mu_client_woken *woken,
-                   struct muster_error *error);
-
-/* The next event, from the board or by a packet.  Returns 1, 0: none yet, or -1 with *error filled,
- * and then each time. */
-int mu_client_take(struct muster *m, const struct mu_client_woken *woken,
-                   struct muster_event *event, struct muster_error *error);
-
-/* The handle is of no more use, because of *why, or of what was wrong before.  Returns -1 with
- * *error filled. */
-int mu_client_give_up(struct muster *m, const struct muster_error *why, struct muster_error *error);
-
 /* For the functions that wait: until then, on CLOCK_MONOTONIC. */
 struct timespec mu_client_left(uint64_t until_ns);
 #define MU_CLIENT_NO_WAIT 0

@@ -31,37 +31,6 @@ int mu_client_check_owner(const struct muster *m, struct muster_error *error)
                           (int)m->pid, (int)getpid());
 }
 
-static int next(struct muster *m, struct muster_event *event, int64_t timeout_ns,
-                struct muster_error *error)
-{
-    if (mu_client_check_owner(m, error) != 0)
-        return -1;
-    struct mu_client_woken woken = {false};
-    int got = mu_client_take(m, &woken, event, error);
-    if (got != 0)
-        return got;
-    uint64_t until_ns = mu_client_deadline_ns(timeout_ns);
-    do {
-        struct muster_error why;
-        int waited = mu_client_wait(m, until_ns, &woken, &why);
-        if (waited == 0)
-            return 0;
-        if (waited < 0)
-            return mu_client_give_up(m, &why, error);
-        got = mu_client_take(m, &woken, event, error);
-    } while (got == 0);
-    return got;
-}
-
-int muster_next(struct muster *m, struct muster_event *event, int64_t timeout_ns,
-                struct muster_error *error)
-{
-    int errno_before = errno;
-    int result = next(m, event, timeout_ns, error);
-    errno = errno_before;
-    return result;
-}
-
 /* Without a goodbye an exit code of 0 is a failure: others may wait for this process. */
 static void say_goodbye(const struct muster *m)
 {

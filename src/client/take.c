@@ -3,15 +3,24 @@
  * One thread at a time, and none of them waits in here.
  *
  * How nobody sleeps while events wait: an event stands on the board before the bell is struck, and
- * a stroke stays in our epoll until a wait returns it (mu_client_wait()).  Whoever has had it so
+ * a stroke stays in our epoll until a wait returns it (wait_for_more()).  Whoever has had it so
  * looks at the board.  If there is more than the one event that it takes, it puts the stroke back,
  * for the next that waits or polls.  While the state is told, the board does not count yet: then
  * the stroke is owed until CAUGHT_UP. */
+#define _GNU_SOURCE
 #include "client/handle.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+
+/* What has ended a wait.  To be told so is to have used it up: take_locked() must know. */
+struct woken {
+    bool by_packet;
+    bool by_stroke;
+};
 
 static int fail_again(const struct muster *m, struct muster_error *error)
 {
@@ -153,8 +162,9 @@ static int take(struct muster *m, bool packets, struct muster_event *event,
     }
 }
 
-int mu_client_take(struct muster *m, const struct mu_client_woken *woken,
-                   struct muster_event *event, struct muster_error *error)
+/* Returns 1, 0: none yet, or -1 with *error filled, and then each time. */
+static int take_locked(struct muster *m, const struct woken *woken, struct muster_event *event,
+                       struct muster_error *error)
 {
     pthread_mutex_lock(&m->lock);
     m->stroke_used |= woken->by_stroke;
@@ -165,12 +175,94 @@ int mu_client_take(struct muster *m, const struct mu_client_woken *woken,
     return got;
 }
 
-int mu_client_give_up(struct muster *m, const struct muster_error *why, struct muster_error *error)
+/* The handle is of no more use, because of *why, or of what was wrong before.  Returns -1 with
+ * *error filled. */
+static int give_up(struct muster *m, const struct muster_error *why, struct muster_error *error)
 {
     pthread_mutex_lock(&m->lock);
     if (!m->is_broken)
         m->broken = *why;
     int result = break_off(m, error);
     pthread_mutex_unlock(&m->lock);
+    return result;
+}
+
+/* ---- waiting ---- */
+
+/* As wait_for_more(), but says in errno what is wrong. */
+static int wait_in_epoll(const struct muster *m, int timeout_ms, struct woken *woken)
+{
+    struct epoll_event ready[2];
+    int count = epoll_wait(m->poll_fd, ready, 2, timeout_ms);
+    for (int i = 0; i < count; i++)
+        if (ready[i].data.fd == m->fd)
+            woken->by_packet = true;
+        else
+            woken->by_stroke = true;
+    if (count < 0)
+        return errno == EINTR ? 1 : -1;
+    return count > 0;
+}
+
+/* epoll_wait() counts milliseconds, so it is poll() that waits, and wakes all threads. */
+static int wait_until(const struct muster *m, uint64_t until_ns, struct woken *woken)
+{
+    struct timespec wait = mu_client_left(until_ns);
+    struct pollfd fd = {.fd = m->poll_fd, .events = POLLIN};
+    int ready = ppoll(&fd, 1, &wait, NULL);
+    if (ready < 0)
+        return errno == EINTR ? 1 : -1;
+    if (ready == 0)
+        return 0;
+    return wait_in_epoll(m, 0, woken) < 0 ? -1 : 1; /* another thread may have been faster */
+}
+
+/* Until there may be something to take.  Returns 1: look again; 0: the time is over; -1 with *error
+ * filled.  Without end it is one call, in which the kernel wakes one thread for each stroke. */
+static int wait_for_more(const struct muster *m, uint64_t until_ns, struct woken *woken,
+                         struct muster_error *error)
+{
+    int result;
+    *woken = (struct woken){false};
+    if (until_ns == MU_CLIENT_NO_WAIT || until_ns == MU_CLIENT_NO_END)
+        result = wait_in_epoll(m, until_ns == MU_CLIENT_NO_WAIT ? 0 : -1, woken);
+    else
+        result = wait_until(m, until_ns, woken);
+    if (result < 0)
+        mu_client_fail(error, MUSTER_E_SYSTEM, "cannot wait for the daemon: %s",
+                       mu_client_errno_text(errno));
+    return result;
+}
+
+/* ---- for the program ---- */
+
+static int next(struct muster *m, struct muster_event *event, int64_t timeout_ns,
+                struct muster_error *error)
+{
+    if (mu_client_check_owner(m, error) != 0)
+        return -1;
+    struct woken woken = {false};
+    int got = take_locked(m, &woken, event, error);
+    if (got != 0)
+        return got;
+    uint64_t until_ns = mu_client_deadline_ns(timeout_ns);
+    do {
+        struct muster_error why;
+        int waited = wait_for_more(m, until_ns, &woken, &why);
+        if (waited == 0)
+            return 0;
+        if (waited < 0)
+            return give_up(m, &why, error);
+        got = take_locked(m, &woken, event, error);
+    } while (got == 0);
+    return got;
+}
+
+int muster_next(struct muster *m, struct muster_event *event, int64_t timeout_ns,
+                struct muster_error *error)
+{
+    int errno_before = errno;
+    int result = next(m, event, timeout_ns, error);
+    errno = errno_before;
     return result;
 }

@@ -451,7 +451,7 @@ static void on_all_over(void *owner)
     mu_recorder_stop(daemon->recorder);
     mu_daemon_witness_close(daemon);
     mu_daemon_forget_ended(daemon, 0);
-    mu_daemon_forget_waiting(daemon);
+    mu_daemon_forget_waiting(daemon, 0);
     close_handle(&daemon->lifeline);
     close_handle(&daemon->ended_timer);
     close_handle(&daemon->waiting_timer);

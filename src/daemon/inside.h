@@ -1,4 +1,5 @@
-/* What the files of the daemon proper share: daemon.c, news.c, ended.c, status.c. */
+/* What the files of the daemon proper share: daemon.c, drive.c, news.c, status.c
+ * and others beside them. */
 #ifndef MU_DAEMON_INSIDE_H
 #define MU_DAEMON_INSIDE_H
 
@@ -19,7 +20,7 @@
 
 enum { MU_FAULT_KINDS = MU_FAULT_AGREE_VALUE + 1 };
 
-/* Ends of processes that wait for each other: ended.c. */
+/* Ends of processes that wait for each other: news.c. */
 struct mu_daemon_ended;
 
 /* What was seen here, and the core had no room for. */
@@ -153,23 +154,18 @@ void mu_daemon_deliver(struct mu_daemon *daemon, const struct mu_notice *notice)
  * some; so the answer is always NULL. */
 const char *mu_daemon_kill(void *owner, uint32_t job, int signal);
 
-/* Timers. */
-void mu_daemon_on_waiting(uv_timer_t *timer);
-
-/* At the end. */
-void mu_daemon_forget_waiting(struct mu_daemon *daemon);
-
-/* ---- ended.c: ends of processes become news ---- */
-
-/* Goodbyes wait for each other for a moment, and failures where there are many: then those of one
- * kind go together, as ranges of ranks.  None is lost. */
-void mu_daemon_add_ended(struct mu_daemon *daemon, uint32_t job, uint32_t rank,
-                         const struct mu_evidence *evidence);
-
 /* What waits of a job is news to nobody any more; 0: of all. */
 void mu_daemon_forget_ended(struct mu_daemon *daemon, uint32_t job);
-
 void mu_daemon_on_ended(uv_timer_t *timer);
+
+/* ---- waiting.c: news that the core has no room for ---- */
+
+/* To the core, at once or as soon as there is room; in the order in which it was seen. */
+void mu_daemon_give(struct mu_daemon *daemon, struct mu_daemon_news *news);
+void mu_daemon_on_waiting(uv_timer_t *timer);
+
+/* As above. */
+void mu_daemon_forget_waiting(struct mu_daemon *daemon, uint32_t job);
 
 /* ---- ring.c: the heartbeat thread ---- */
 

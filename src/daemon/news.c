@@ -1,3 +1,5 @@
+/* News: what happened here goes to the core, ends of processes gathered where there are many; what
+ * everybody hears comes from it, changes the roll, and is handed on. */
 #include "daemon/inside.h"
 #include "host/clock.h"
 #include "host/log.h"
@@ -6,9 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAITING_MS = 10 }; /* between two looks whether the core has room again */
+enum {
+    LEFT_WAIT_MS = 50, /* goodbyes come in crowds, and nobody waits for them */
+    STEP_MS = 10,      /* the shortest wait of a failure, where many have failed */
+    EIGHTHS_MAX = 7,   /* the last eighth of the room is for other news: that a job is to end */
+};
 
-_Static_assert((int)MU_EVIDENCE_BYTES_MAX <= (int)MU_NEWS_BYTES_MAX, "struct mu_daemon_news");
+/* Ends of one job that differ in rank and pid only. */
+struct mu_daemon_ended {
+    struct mu_news news;
+    uint64_t due_ms; /* on the loop's clock */
+    struct mu_daemon_ended *next;
+};
 
 /* ---- a change of the roll, for everybody in this order ---- */
 
@@ -34,75 +45,149 @@ static void hand_on(struct mu_daemon *daemon, const struct mu_roll_change *chang
     mu_roll_events(change, to_jobs, daemon->jobs);
 }
 
-/* ---- news that the core has no room for: late, but not lost ---- */
+/* ---- ends of processes: what goes together ---- */
 
-/* Returns whether the core has taken it. */
-static bool give(struct mu_daemon *daemon, const struct mu_daemon_news *news)
+static bool same_how(const struct mu_exit_kind *one, const struct mu_exit_kind *other)
 {
-    if (news->is_post)
-        return mu_drive_post(daemon->drive, news->bytes, news->length);
-    struct mu_notice notice = {.id = news->id,
-                               .root = news->root,
-                               .length = news->length,
-                               .age_ns = mu_now_ns() - news->since_ns,
-                               .payload = news->bytes};
-    return mu_drive_verdict(daemon->drive, &notice);
+    return one->type == other->type && one->code == other->code && one->signal == other->signal &&
+           one->core_dumped == other->core_dumped && one->step == other->step &&
+           one->error == other->error;
 }
 
-static void keep(struct mu_daemon *daemon, const struct mu_daemon_news *news)
+static bool goes_with(const struct mu_daemon_ended *ended, uint32_t job,
+                      const struct mu_evidence *evidence)
 {
-    struct mu_daemon_news *kept = malloc(sizeof *kept);
-    if (kept == NULL)
-        abort(); /* a death would stay unknown */
-    struct mu_daemon_news **place = news->urgent ? &daemon->waiting : daemon->waiting_end;
-    *kept = *news;
-    kept->next = *place;
-    *place = kept;
-    if (kept->next == NULL)
-        daemon->waiting_end = &kept->next;
+    const struct mu_evidence *first = &ended->news.ended.evidence;
+    return ended->news.job == job && first->verdict == evidence->verdict &&
+           same_how(&first->how, &evidence->how) && strcmp(first->path, evidence->path) == 0;
 }
 
-static void give_or_keep(struct mu_daemon *daemon, struct mu_daemon_news *news)
+/* Ranks and pids both count up along a row. */
+static bool extend_row(struct mu_news *news, uint32_t rank, uint32_t pid)
 {
-    news->since_ns = mu_now_ns();
-    if ((daemon->waiting == NULL || news->urgent) && give(daemon, news))
-        return;
-    keep(daemon, news);
-    if (!uv_is_active((uv_handle_t *)&daemon->waiting_timer))
-        uv_timer_start(&daemon->waiting_timer, mu_daemon_on_waiting, WAITING_MS, WAITING_MS);
+    for (uint32_t i = 0; i < news->ended.rows; i++) {
+        uint32_t count = news->ended.row[i].count, first_pid = news->ended.row[i].pid;
+        bool next_pid = pid == 0 ? first_pid == 0 : first_pid != 0 && pid == first_pid + count;
+        if (rank == news->ended.row[i].first + count && next_pid) {
+            news->ended.row[i].count++;
+            return true;
+        }
+    }
+    return false;
 }
 
-static void drop_waiting(struct mu_daemon *daemon, struct mu_daemon_news **place)
+static bool add_rank(struct mu_news *news, uint32_t rank, uint32_t pid)
 {
-    struct mu_daemon_news *news = *place;
-    *place = news->next;
-    if (*place == NULL)
-        daemon->waiting_end = place;
-    free(news);
+    if (extend_row(news, rank, pid))
+        return true;
+    if (news->ended.rows == mu_news_ended_rows(&news->ended.evidence))
+        return false;
+    uint32_t i = news->ended.rows++;
+    news->ended.row[i].first = rank;
+    news->ended.row[i].count = 1;
+    news->ended.row[i].pid = pid;
+    return true;
 }
 
-void mu_daemon_on_waiting(uv_timer_t *timer)
+/* ---- ends of processes: when they go ---- */
+
+/* A failure goes at once, by itself, while few have: an eighth of the room for what this node sees.
+ * The more of it is in use, the longer those that follow wait for each other. */
+static uint64_t wait_ms(const struct mu_daemon *daemon, const struct mu_evidence *evidence)
+{
+    if (evidence->verdict == MU_VERDICT_LEFT)
+        return LEFT_WAIT_MS;
+    uint32_t eighths = mu_drive_eighths(daemon->drive);
+    return eighths == 0 ? 0 : (uint64_t)STEP_MS << (eighths - 1);
+}
+
+static bool post(struct mu_daemon *daemon, struct mu_news *news)
+{
+    uint8_t bytes[MU_NEWS_BYTES_MAX];
+    news->ended.waited_ns = mu_now_ns() - news->ended.evidence.seen_ns;
+    size_t count = mu_news_encode(news, bytes);
+    return mu_drive_post(daemon->drive, bytes, (uint16_t)count);
+}
+
+static void drop(struct mu_daemon_ended **place)
+{
+    struct mu_daemon_ended *ended = *place;
+    *place = ended->next;
+    free(ended);
+}
+
+static void arm(struct mu_daemon *daemon)
+{
+    uint64_t now_ms = uv_now(&daemon->loop), due_ms = UINT64_MAX;
+    for (const struct mu_daemon_ended *ended = daemon->ended; ended != NULL; ended = ended->next)
+        due_ms = ended->due_ms < due_ms ? ended->due_ms : due_ms;
+    if (due_ms == UINT64_MAX)
+        uv_timer_stop(&daemon->ended_timer);
+    else
+        uv_timer_start(&daemon->ended_timer, mu_daemon_on_ended,
+                       due_ms > now_ms ? due_ms - now_ms : 0, 0);
+}
+
+void mu_daemon_on_ended(uv_timer_t *timer)
 {
     struct mu_daemon *daemon = timer->data;
-    while (daemon->waiting != NULL && give(daemon, daemon->waiting))
-        drop_waiting(daemon, &daemon->waiting);
-    if (daemon->waiting == NULL)
-        uv_timer_stop(timer);
+    uint64_t now_ms = uv_now(&daemon->loop);
+    for (struct mu_daemon_ended **place = &daemon->ended; *place != NULL;) {
+        bool fits = mu_drive_eighths(daemon->drive) < EIGHTHS_MAX;
+        if (fits && (*place)->due_ms <= now_ms && post(daemon, &(*place)->news)) {
+            drop(place);
+            continue;
+        }
+        if ((*place)->due_ms <= now_ms)
+            (*place)->due_ms = now_ms + STEP_MS; /* no room: it grows meanwhile */
+        place = &(*place)->next;
+    }
+    arm(daemon);
 }
 
-static void forget_waiting_of(struct mu_daemon *daemon, uint32_t job)
+static struct mu_daemon_ended *begin(struct mu_daemon *daemon, uint32_t job,
+                                     const struct mu_evidence *evidence)
 {
-    for (struct mu_daemon_news **place = &daemon->waiting; *place != NULL;)
-        if ((*place)->job == job)
-            drop_waiting(daemon, place);
+    struct mu_daemon_ended *ended = calloc(1, sizeof *ended), **place = &daemon->ended;
+    if (ended == NULL)
+        abort(); /* a death would stay unknown */
+    ended->news = (struct mu_news){.type = MU_NEWS_ENDED, .job = job};
+    ended->news.ended.evidence = *evidence;
+    ended->news.ended.evidence.pid = 0;
+    ended->due_ms = uv_now(&daemon->loop) + wait_ms(daemon, evidence);
+    while (*place != NULL)
+        place = &(*place)->next;
+    return *place = ended;
+}
+
+static void add_ended(struct mu_daemon *daemon, uint32_t job, uint32_t rank,
+                      const struct mu_evidence *evidence)
+{
+    struct mu_daemon_ended *ended = daemon->ended;
+    while (ended != NULL &&
+           !(goes_with(ended, job, evidence) && add_rank(&ended->news, rank, evidence->pid)))
+        ended = ended->next;
+    if (ended == NULL) {
+        ended = begin(daemon, job, evidence);
+        bool added = add_rank(&ended->news, rank, evidence->pid);
+        assert(added);
+        (void)added;
+    }
+    if (ended->due_ms <= uv_now(&daemon->loop))
+        mu_daemon_on_ended(&daemon->ended_timer);
+    else
+        arm(daemon);
+}
+
+void mu_daemon_forget_ended(struct mu_daemon *daemon, uint32_t job)
+{
+    for (struct mu_daemon_ended **place = &daemon->ended; *place != NULL;)
+        if (job == 0 || (*place)->news.job == job)
+            drop(place);
         else
             place = &(*place)->next;
-}
-
-void mu_daemon_forget_waiting(struct mu_daemon *daemon)
-{
-    while (daemon->waiting != NULL)
-        drop_waiting(daemon, &daemon->waiting);
+    if (job != 0)
+        arm(daemon);
 }
 
 /* ---- out: what happened here ---- */
@@ -116,7 +201,7 @@ static void report(struct mu_daemon *daemon, struct mu_notice_id id, mu_slot roo
     mu_write_evidence(&writer, evidence);
     assert(!writer.full);
     news.length = (uint16_t)writer.used;
-    give_or_keep(daemon, &news);
+    mu_daemon_give(daemon, &news);
 }
 
 /* Whether it is proven follows from the evidence, and from nothing else. */
@@ -176,7 +261,7 @@ void mu_daemon_announce(void *owner, const struct mu_news *announced)
     struct mu_daemon *daemon = owner;
     struct mu_daemon_news news = {.is_post = true, .job = announced->job};
     news.length = (uint16_t)mu_news_encode(announced, news.bytes);
-    give_or_keep(daemon, &news);
+    mu_daemon_give(daemon, &news);
 }
 
 void mu_daemon_post_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t timeout_ns)
@@ -184,7 +269,7 @@ void mu_daemon_post_times(struct mu_daemon *daemon, uint64_t period_ns, uint64_t
     struct mu_news times = {.type = MU_NEWS_TIMES, .times = {period_ns, timeout_ns}};
     struct mu_daemon_news news = {.is_post = true};
     news.length = (uint16_t)mu_news_encode(&times, news.bytes);
-    give_or_keep(daemon, &news);
+    mu_daemon_give(daemon, &news);
 }
 
 void mu_daemon_post_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation,
@@ -193,7 +278,7 @@ void mu_daemon_post_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarn
     struct mu_news gone = {.type = MU_NEWS_GONE, .gone = {node, incarnation, *how}};
     struct mu_daemon_news news = {.is_post = true, .urgent = true};
     news.length = (uint16_t)mu_news_encode(&gone, news.bytes);
-    give_or_keep(daemon, &news);
+    mu_daemon_give(daemon, &news);
 }
 
 const char *mu_daemon_job_begin(void *owner, uint32_t job, const struct mu_launch_job *spec)
@@ -230,7 +315,7 @@ void mu_daemon_ended(void *owner, uint32_t job, uint32_t rank, const struct mu_e
     mu_daemon_pmix_ended(daemon, job, rank);
     if (stopping)
         return; /* the launcher ends the job: it is news to nobody */
-    mu_daemon_add_ended(daemon, job, rank, evidence);
+    add_ended(daemon, job, rank, evidence);
 }
 
 const char *mu_daemon_kill(void *owner, uint32_t job, int signal)
@@ -239,7 +324,7 @@ const char *mu_daemon_kill(void *owner, uint32_t job, int signal)
     struct mu_news kill = {.type = MU_NEWS_KILL, .job = job, .kill = {(uint8_t)signal}};
     struct mu_daemon_news news = {.is_post = true, .urgent = true, .job = job};
     news.length = (uint16_t)mu_news_encode(&kill, news.bytes);
-    give_or_keep(daemon, &news);
+    mu_daemon_give(daemon, &news);
     return NULL;
 }
 
@@ -376,5 +461,5 @@ void mu_daemon_job_over(void *owner, uint32_t job)
     const struct mu_roll_change change = mu_roll_over(&daemon->roll, job, mu_now_ns());
     hand_on(daemon, &change);
     mu_daemon_forget_ended(daemon, job);
-    forget_waiting_of(daemon, job);
+    mu_daemon_forget_waiting(daemon, job);
 }
