@@ -3,6 +3,7 @@
 #include "command/output.h"
 #include "core/agree/agree.h"
 #include "sim/agree/check.h"
+#include "sim/central/check.h"
 #include "sim/ring/check.h"
 #include "sim/node/check.h"
 #include "sim/mutants.h"
@@ -59,16 +60,18 @@ static const struct thing {
     {"spread", SIM_SPREAD, sim_check_spread_one},
     {"ring", SIM_RING, sim_check_ring_one},
     {"agree", SIM_AGREE, sim_check_agree_one},
+    {"central", SIM_CENTRAL, sim_check_central_one},
 };
 
 static const struct thing *thing_of(const struct command *command, const char *what)
 {
     if (what == NULL)
-        args_fail(command, "nothing to check was named; there are: spread, ring, agree");
+        args_fail(command, "nothing to check was named; there are: spread, ring, agree, central");
     for (size_t i = 0; i < sizeof things / sizeof things[0]; i++)
         if (strcmp(things[i].name, what) == 0)
             return &things[i];
-    args_fail(command, "'%s' is not something to check; there are: spread, ring, agree", what);
+    args_fail(command, "'%s' is not something to check; there are: spread, ring, agree, central",
+              what);
 }
 
 static uint32_t broken_rules(const struct command *command, const struct thing *thing,
@@ -109,9 +112,11 @@ int cmd_sim_check(int argc, char **argv)
         "loops\n"
         "that stand still, periods that change.  'agree': agreements of several groups, one after\n"
         "the other and at the same time; crashes, leases that run out, connections that break,\n"
-        "acknowledged failures or not.\n"
+        "acknowledged failures or not.  'central': crashes, stalls and cuts of hosts and masters, "
+        "lost\n"
+        "and late datagrams, links that get slower, returns.\n"
         "Every law is checked in each.  Exit 1 on a violation.",
-        "spread|ring|agree", args, sizeof args / sizeof args[0]};
+        "spread|ring|agree|central", args, sizeof args / sizeof args[0]};
     const char *what = args_parse(&command, argc, argv);
     const struct thing *thing = thing_of(&command, what);
     bool printed = strcmp(rules, "printed") == 0;

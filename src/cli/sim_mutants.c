@@ -42,11 +42,13 @@ int cmd_sim_mutants(int argc, char **argv)
                                     "Breaks one rule after the other, of all protocols or of one, "
                                     "and looks whether a\n"
                                     "checker notices.  Exit 1 when one is missed.",
-                                    "spread|ring|agree|gather", args, sizeof args / sizeof args[0]};
+                                    "spread|ring|central|agree|gather", args,
+                                    sizeof args / sizeof args[0]};
     const char *only = args_parse(&command, argc, argv);
     if (only != NULL && strcmp(only, "spread") != 0 && strcmp(only, "ring") != 0 &&
-        strcmp(only, "agree") != 0 && strcmp(only, "gather") != 0)
-        args_fail(&command, "'%s' has no mutants; there are: spread, ring, agree, gather", only);
+        strcmp(only, "central") != 0 && strcmp(only, "agree") != 0 && strcmp(only, "gather") != 0)
+        args_fail(&command, "'%s' has no mutants; there are: spread, ring, central, agree, gather",
+                  only);
     int missed = 0;
     for (size_t i = 0; i < sim_mutant_count; i++) {
         if (only != NULL && strcmp(only, sim_mutant_of_name(sim_mutants[i].of)) != 0)

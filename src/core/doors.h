@@ -18,6 +18,7 @@
 #define MU_CORE_DOORS_H
 
 #include "core/agree/agree.h"
+#include "core/central/central.h"
 #include "core/gather/gather.h"
 #include "core/node.h"
 #include "core/ring/ring.h"
@@ -27,6 +28,7 @@
 #define MU_DOORS(DOOR)                                                                             \
     DOOR(node, mu_node, mu_config, mu_event, mu_update)                                            \
     DOOR(ring, mu_detect, mu_detect_config, mu_detect_event, mu_detect_update)                     \
+    DOOR(central, mu_central, mu_central_config, mu_central_event, mu_central_update)              \
     DOOR(agree, mu_agree, mu_agree_config, mu_agree_event, mu_agree_update)                        \
     DOOR(gather, mu_allgather, mu_allgather_config, mu_allgather_event, mu_allgather_update)
 

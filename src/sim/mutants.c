@@ -1,10 +1,12 @@
 #include "sim/mutants.h"
 
 #include "core/agree/agree.h"
+#include "core/central/central.h"
 #include "core/gather/gather.h"
 #include "core/base/config.h"
 #include "core/ring/ring.h"
 #include "sim/agree/check.h"
+#include "sim/central/check.h"
 #include "sim/ring/check.h"
 #include "sim/node/check.h"
 #include "sim/agree/explore.h"
@@ -71,6 +73,35 @@ const struct sim_mutant sim_mutants[] = {
     {"far-as-near", "behind one that was only probed nobody is given more time",
      MU_DETECT_BROKEN_FAR, SIM_RING},
     {"old-heard", "HEARD with an old clock is a sign of life", MU_DETECT_BROKEN_HEARD, SIM_RING},
+    {"judges-early", "the master judges before it has taken in all that has come",
+     MU_CENTRAL_BROKEN_EARLY, SIM_CENTRAL},
+    {"any-answer", "an answer counts, whatever it answers", MU_CENTRAL_BROKEN_NONCE, SIM_CENTRAL},
+    {"no-floor", "the timeout of a host has no floor", MU_CENTRAL_BROKEN_FLOOR, SIM_CENTRAL},
+    {"no-late-samples", "late answers are no samples", MU_CENTRAL_BROKEN_LATE, SIM_CENTRAL},
+    {"first-timeout", "a host is declared at its first timeout", MU_CENTRAL_BROKEN_ONCE,
+     SIM_CENTRAL},
+    {"deaf-to-helpers", "the master does not listen to helpers", MU_CENTRAL_BROKEN_HELPERS,
+     SIM_CENTRAL},
+    {"back-from-dead", "a late answer brings a declared host back", MU_CENTRAL_BROKEN_BACK,
+     SIM_CENTRAL},
+    {"declared-untold", "nobody tells a declared host", MU_CENTRAL_BROKEN_TELLING, SIM_CENTRAL},
+    {"grant-ignored", "a host is declared before its grant is over", MU_CENTRAL_BROKEN_GRANT,
+     SIM_CENTRAL},
+    {"lease-from-poll", "a lease counts from the poll that grants it", MU_CENTRAL_BROKEN_LEASE,
+     SIM_CENTRAL},
+    {"no-half", "nobody vouches for the master", MU_CENTRAL_BROKEN_HALF, SIM_CENTRAL},
+    {"master-lag", "the master's own lag counts against the hosts", MU_CENTRAL_BROKEN_LAG,
+     SIM_CENTRAL},
+    {"no-alarm", "nobody misses the master", MU_CENTRAL_BROKEN_ALARM, SIM_CENTRAL},
+    {"no-promise", "who misses the master goes on answering it", MU_CENTRAL_BROKEN_PROMISE,
+     SIM_CENTRAL},
+    {"one-misses", "one that misses the master is enough", MU_CENTRAL_BROKEN_MAJORITY, SIM_CENTRAL},
+    {"no-inherited-wait", "a new master does not wait for old grants", MU_CENTRAL_BROKEN_INHERITED,
+     SIM_CENTRAL},
+    {"ungranted-counts", "a poll that grants nothing is one, too", MU_CENTRAL_BROKEN_UNGRANTED,
+     SIM_CENTRAL},
+    {"central-no-loop", "a main loop may stand still for ever", MU_CENTRAL_BROKEN_LOOP,
+     SIM_CENTRAL},
     {"no-askers", "a contribution that comes late is forgotten", MU_AGREE_BROKEN_ASKERS, SIM_AGREE},
     {"deaf-root", "a decision counts from the parent only", MU_AGREE_BROKEN_DEAF_ROOT, SIM_AGREE},
     {"no-discard", "messages of the dead count", MU_AGREE_BROKEN_DISCARD, SIM_AGREE},
@@ -136,6 +167,8 @@ const char *sim_mutant_of_name(enum sim_mutant_of of)
         return "spread";
     case SIM_RING:
         return "ring";
+    case SIM_CENTRAL:
+        return "central";
     case SIM_AGREE:
         return "agree";
     case SIM_GATHER:
@@ -151,11 +184,13 @@ static void try_worlds(const struct sim_mutant *mutant, uint64_t seeds,
     static sim_check_one *const worlds[] = {
         [SIM_SPREAD] = sim_check_spread_one,
         [SIM_RING] = sim_check_ring_one,
+        [SIM_CENTRAL] = sim_check_central_one,
         [SIM_AGREE] = sim_check_agree_one,
     };
     static const char *const names[] = {
         [SIM_SPREAD] = "check spread",
         [SIM_RING] = "check ring",
+        [SIM_CENTRAL] = "check central",
         [SIM_AGREE] = "check agree",
     };
     struct sim_check check = {.nodes_first = 2,

@@ -10,6 +10,7 @@
 enum sim_mutant_of {
     SIM_SPREAD, /* and of the link */
     SIM_RING,
+    SIM_CENTRAL,
     SIM_AGREE,
     SIM_GATHER,
 };
@@ -17,8 +18,8 @@ enum sim_mutant_of {
 struct sim_mutant {
     const char *name;  /* as on the command line */
     const char *about; /* what is broken */
-    uint32_t rule;     /* enum mu_broken_rule, mu_detect_broken, mu_agree_broken or
-                          mu_allgather_broken */
+    uint32_t rule;     /* enum mu_broken_rule, mu_detect_broken, mu_central_broken,
+                          mu_agree_broken or mu_allgather_broken */
     enum sim_mutant_of of;
 };
 
@@ -28,7 +29,7 @@ extern const size_t sim_mutant_count;
 /* NULL when there is none of that name. */
 const struct sim_mutant *sim_mutant_find(const char *name);
 
-/* "spread", "ring", "agree", "gather". */
+/* "spread", "ring", "central", "agree", "gather". */
 const char *sim_mutant_of_name(enum sim_mutant_of of);
 
 struct sim_mutant_result {
@@ -41,8 +42,8 @@ struct sim_mutant_result {
     uint32_t trace_length; /* of explore */
 };
 
-/* Tries the explorers first, since they give the shortest trace, then random worlds; rules of the
- * ring, in random worlds only; of exchanges, by the explorer only. */
+/* Tries the explorers first, since they give the shortest trace, then random worlds; rules of
+ * detectors, in random worlds only; of exchanges, by the explorer only. */
 void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *result);
 
 #endif

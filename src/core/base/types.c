@@ -49,6 +49,8 @@ const char *mu_fault_name(enum mu_fault fault)
         return "gather-round";
     case MU_FAULT_GATHER_RESULT:
         return "gather-result";
+    case MU_FAULT_HOSTS_FULL:
+        return "hosts-full";
     }
     abort();
 }
@@ -101,6 +103,8 @@ const char *mu_fault_text(enum mu_fault fault)
         return "nobody can be two rounds ahead of another";
     case MU_FAULT_GATHER_RESULT:
         return "there is no result without the part of this node";
+    case MU_FAULT_HOSTS_FULL:
+        return "a view has more members than the central detector has room for (hosts)";
     }
     abort();
 }

@@ -47,6 +47,7 @@ enum mu_fault {
     MU_FAULT_GATHER_MEMBER,  /* a message of an exchange, and not of another member */
     MU_FAULT_GATHER_ROUND,   /* a message of an exchange that cannot have begun */
     MU_FAULT_GATHER_RESULT,  /* a result that this node has given no part to */
+    MU_FAULT_HOSTS_FULL,     /* more members than the central detector has room for */
 };
 
 const char *mu_fault_name(enum mu_fault fault);

@@ -22,6 +22,11 @@ static void config_ring(struct mu_detect_config *config)
     mu_detect_config_default(config, SIZE, 1);
 }
 
+static void config_central(struct mu_central_config *config)
+{
+    mu_central_config_default(config, SIZE, 1);
+}
+
 static void config_agree(struct mu_agree_config *config)
 {
     mu_agree_config_default(config, SIZE, 1);
@@ -36,6 +41,7 @@ static void config_gather(struct mu_allgather_config *config)
 /* Some first event of each, which changes the state. */
 static const struct mu_event first_node = {.type = MU_EVENT_START, .now_ns = 1};
 static const struct mu_detect_event first_ring = {.type = MU_DETECT_START, .now_ns = 1};
+static const struct mu_central_event first_central = {.type = MU_CENTRAL_START, .now_ns = 1};
 static const struct mu_agree_event first_agree = {
     .type = MU_AGREE_OPEN, .lease_held = true, .open = {.group = 1, .spans = &all, .count = 1}};
 static const struct mu_allgather_event first_gather = {.type = MU_ALLGATHER_CALL};
