@@ -287,6 +287,7 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
 
     struct mu_config core;
     mu_config_default(&core, orders->size, orders->slot);
+    core.incarnation = self.incarnation;
     if (config->notices != 0)
         core.limits.notices = config->notices;
     if (config->retain_s != 0)

@@ -1,6 +1,7 @@
 /* musterd: one node of a machine.  'muster run' starts it and tells it what to do
  * (wire/launch/orders.h). */
 #define _GNU_SOURCE /* unshare() */
+#include "core/base/roster.h"
 #include "host/cores.h"
 #include "daemon/daemon.h"
 #include "host/log.h"
@@ -203,7 +204,10 @@ static void take_name(const char *name)
 static bool have_witness(struct mu_orders *orders, struct mu_witness *witness)
 {
     const struct mu_hello self = {
-        .machine = orders->machine, .size = orders->size, .from = orders->slot, .incarnation = 1};
+        .machine = orders->machine,
+        .size = orders->size,
+        .from = orders->slot,
+        .incarnation = MU_INCARNATION_FOUNDER}; /* as the roll will say when it is open */
     int failed = mu_witness_begin(orders->key, &self, witness);
     if (failed != 0)
         mu_warn("no witness (%s): if this daemon fails, other nodes find out by its silence",

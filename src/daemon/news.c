@@ -223,7 +223,7 @@ void mu_daemon_found(struct mu_daemon *daemon)
     if (seats == NULL)
         abort(); /* before the start */
     for (mu_slot slot = 0; slot < roll->size; slot++)
-        seats[slot] = (struct mu_roll_seat){.slot = slot, .incarnation = MU_INCARNATION_FOUNDING};
+        seats[slot] = (struct mu_roll_seat){.slot = slot, .incarnation = MU_INCARNATION_FOUNDER};
     const struct mu_roll_change change = mu_roll_view(roll, &view);
     assert(change.what == MU_ROLL_VIEW && change.in_count == roll->size);
     free(seats);

@@ -137,6 +137,7 @@ static void on_verdict(struct mu_daemon *daemon, const struct mu_detect_evidence
                        uint64_t at_ns)
 {
     bool silent = seen->cause == MU_DETECT_SILENT;
+    uint32_t incarnation = mu_roll_incarnation(&daemon->roll, seen->subject, seen->incarnation);
     struct mu_evidence evidence = {
         .verdict = silent ? MU_VERDICT_SILENT : MU_VERDICT_UNREACHABLE,
         .cause = silent ? MU_CAUSE_SILENCE : MU_CAUSE_UNREACHABLE,
@@ -152,7 +153,7 @@ static void on_verdict(struct mu_daemon *daemon, const struct mu_detect_evidence
     else
         mu_tell("node %" PRIu32 " was heard last %" PRIu64 " ms ago: declared dead", seen->subject,
                 seen->silent_ns / 1000000);
-    mu_daemon_node_declared(daemon, seen->incarnation != 0 ? seen->incarnation : 1, &evidence);
+    mu_daemon_node_declared(daemon, incarnation, &evidence);
     mu_daemon_settle(daemon);
 }
 
@@ -310,6 +311,7 @@ void mu_daemon_ring_left(struct mu_daemon *daemon, mu_slot slot, uint32_t incarn
 {
     daemon->bye_ns = mu_now_ns();
     forget_held(daemon, slot);
+    incarnation = mu_roll_incarnation(&daemon->roll, slot, incarnation);
     mu_daemon_ring_out(daemon, slot, incarnation, true); /* its own word */
 }
 

@@ -1,5 +1,6 @@
 #include "launch/machine.h"
 
+#include "core/base/roster.h"
 #include "launch/agent.h"
 #include "launch/bring_up.h"
 #include "launch/child.h"
@@ -349,7 +350,7 @@ static bool draw(struct machine *machine)
     struct mu_hello self = {.machine = machine->id,
                             .size = machine->config.nodes,
                             .from = machine->config.nodes, /* the launcher has no slot */
-                            .incarnation = 1};
+                            .incarnation = MU_INCARNATION_FOUNDER};
     return mu_net_init(&machine->net, machine->config.loop, &self, machine->key) == 0;
 }
 

@@ -11,6 +11,9 @@
 #include "core/base/arena.h"
 #include "core/base/types.h"
 
+/* Of the founders. */
+enum { MU_INCARNATION_FOUNDER = 1 };
+
 struct mu_roster_entry {
     mu_slot slot;
     uint32_t incarnation; /* the highest that is known: it is in, or it is out */

@@ -1,5 +1,6 @@
 /* A launcher's connection: what it says, and the job that it brings. */
 #include "daemon/jobs/inside.h"
+#include "daemon/roll/roll.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -90,14 +91,6 @@ static void on_reach(struct mu_job *job, const struct mu_launch_reach *answer)
 }
 
 /* ---- a job begins ---- */
-
-static uint32_t count_here(const struct mu_launch_job *spec, mu_slot self)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < spec->run_count; i++)
-        count += spec->runs[i].slot == self ? spec->runs[i].count : 0;
-    return count;
-}
 
 void mu_job_free(struct mu_job *job)
 {
@@ -249,7 +242,7 @@ static void take_job(struct mu_job_launcher *launcher, const struct mu_launch_me
 {
     struct mu_jobs *jobs = launcher->jobs;
     char text[MU_WIRE_TEXT_MAX];
-    uint32_t here = count_here(&message->spec, jobs->config.net->self.from);
+    uint32_t here = mu_roll_count(&message->spec, jobs->config.net->self.from);
     launcher->had_job = true;
     const char *reason = no_job(jobs, message, here, text);
     if (reason != NULL) {

@@ -185,12 +185,6 @@ static void on_frame(struct mu_conn *conn, const uint8_t *bytes, size_t count)
     set_down(peer, true);
 }
 
-/* Who never was connected is of the first incarnation: nobody comes back yet. */
-static uint32_t incarnation_of(const struct peer *peer)
-{
-    return peer->incarnation == 0 ? 1 : peer->incarnation;
-}
-
 static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
 {
     struct peer *peer = mu_conn_owner(conn);
@@ -198,7 +192,7 @@ static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
     if (end->ending == MU_CONN_GOODBYE) {
         peer->over = true; /* before the core hears of it and wants the link again */
         want(peer, false);
-        peer->peers->hooks.left(peer->peers->hooks.owner, peer->slot, incarnation_of(peer));
+        peer->peers->hooks.left(peer->peers->hooks.owner, peer->slot, peer->incarnation);
     } else {
         peer->peers->broken += was_up;
         if (was_up || end->ending == MU_CONN_NOBODY)

@@ -28,7 +28,7 @@ struct mu_peers_hooks {
     void (*broke)(void *owner, mu_slot peer);
     /* That daemon says that this one was declared dead. */
     void (*fenced)(void *owner, mu_slot by);
-    /* That daemon said goodbye. */
+    /* That daemon said goodbye.  Incarnation 0: it was never connected. */
     void (*left)(void *owner, mu_slot peer, uint32_t incarnation);
 };
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "daemon/pmi/pmi1.h"
 
+#include "daemon/roll/roll.h"
 #include "host/log.h"
 
 #include <assert.h>
@@ -393,14 +394,6 @@ void mu_pmi1_ended(struct mu_pmi1_job *job, uint32_t local)
 
 /* ---- jobs ---- */
 
-static uint32_t count_here(const struct mu_launch_job *spec, mu_slot self)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < spec->run_count; i++)
-        count += spec->runs[i].slot == self ? spec->runs[i].count : 0;
-    return count;
-}
-
 static void list_here(struct mu_pmi1_job *job, const struct mu_launch_job *spec)
 {
     for (uint32_t i = 0; i < spec->run_count; i++)
@@ -419,7 +412,7 @@ static void list_here(struct mu_pmi1_job *job, const struct mu_launch_job *spec)
 struct mu_pmi1_job *mu_pmi1_job_open(struct mu_pmi1 *pmi1, uint32_t number, mu_slot self,
                                      uint64_t machine, const struct mu_launch_job *spec)
 {
-    uint32_t here = count_here(spec, self);
+    uint32_t here = mu_roll_count(spec, self);
     struct mu_pmi1_job *job = calloc(1, sizeof *job + here * sizeof *job->processes);
     if (job == NULL)
         return NULL;

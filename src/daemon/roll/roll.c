@@ -27,6 +27,11 @@ struct mu_roll_member mu_roll_member(const struct mu_roll *roll, mu_slot slot)
     return slot < roll->size ? roll->members[slot] : (struct mu_roll_member){0};
 }
 
+uint32_t mu_roll_incarnation(const struct mu_roll *roll, mu_slot slot, uint32_t heard)
+{
+    return heard != 0 ? heard : mu_roll_member(roll, slot).incarnation;
+}
+
 mu_slot mu_roll_node(const struct mu_roll_job *job, uint32_t rank)
 {
     const struct mu_launch_run *run = mu_launch_run_of(&job->spec, rank);
@@ -58,6 +63,14 @@ static int compare_slots(const void *a, const void *b)
 {
     mu_slot left = *(const mu_slot *)a, right = *(const mu_slot *)b;
     return left < right ? -1 : left > right;
+}
+
+uint32_t mu_roll_count(const struct mu_launch_job *spec, mu_slot slot)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < spec->run_count; i++)
+        count += spec->runs[i].slot == slot ? spec->runs[i].count : 0;
+    return count;
 }
 
 uint32_t mu_roll_slots(mu_slot *slots, uint32_t count)
@@ -258,14 +271,6 @@ static void lose_processes(struct mu_roll *roll, struct mu_roll_job *job,
 
 /* ---- begin, over ---- */
 
-static uint32_t count_here(const struct mu_launch_job *spec, mu_slot self)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < spec->run_count; i++)
-        count += spec->runs[i].slot == self ? spec->runs[i].count : 0;
-    return count;
-}
-
 static void list_here(struct mu_roll_job *job, mu_slot self)
 {
     for (uint32_t i = 0; i < job->spec.run_count; i++) {
@@ -289,7 +294,7 @@ static struct mu_roll_job *make_job(uint32_t number, const struct mu_launch_job 
     job->spec =
         (struct mu_launch_job){.size = spec->size, .run_count = spec->run_count, .runs = runs};
     job->states = calloc(spec->size, sizeof *job->states);
-    job->here = calloc(count_here(spec, self) + (size_t)1, sizeof *job->here);
+    job->here = calloc(mu_roll_count(spec, self) + (size_t)1, sizeof *job->here);
     if (!mu_gone_init(&job->gone, spec->size) || job->states == NULL || job->here == NULL) {
         free_job(job);
         return NULL;
@@ -496,8 +501,7 @@ static struct mu_roll_change told_node(struct mu_roll *roll, const struct mu_loc
         return ignore(roll);
     struct mu_roll_change change = nothing(roll);
     const struct mu_roll_member *member = &roll->members[news->node];
-    if (incarnation == 0)
-        incarnation = member->incarnation;
+    incarnation = mu_roll_incarnation(roll, news->node, incarnation);
     if (incarnation < member->incarnation)
         return change; /* of one that has come back since */
     change.member = (struct mu_roster_entry){.slot = news->node,

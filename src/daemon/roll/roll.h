@@ -20,9 +20,6 @@
 
 enum { MU_ROLL_OVER_MAX = 256 };
 
-/* Of the members that a cluster begins with. */
-enum { MU_INCARNATION_FOUNDING = 1 };
-
 /* ---- the table, to be read by everybody ---- */
 
 enum mu_member_state { MU_MEMBER_NONE, MU_MEMBER_IN, MU_MEMBER_DEAD, MU_MEMBER_LEFT };
@@ -95,11 +92,17 @@ bool mu_roll_is_over(const struct mu_roll *roll, uint32_t job);
 /* Of a slot; NONE, incarnation 0: it was never in. */
 struct mu_roll_member mu_roll_member(const struct mu_roll *roll, mu_slot slot);
 
+/* As it was heard; 0: it was not, and is the one that is in, or was last. */
+uint32_t mu_roll_incarnation(const struct mu_roll *roll, mu_slot slot, uint32_t heard);
+
 mu_slot mu_roll_node(const struct mu_roll_job *job, uint32_t rank);
 enum mu_rank_state mu_roll_state(const struct mu_roll_job *job, uint32_t rank);
 
 /* Its place among those of this node; UINT32_MAX: it is not here. */
 uint32_t mu_roll_place(const struct mu_roll_job *job, uint32_t rank);
+
+/* Ranks of a job on that node. */
+uint32_t mu_roll_count(const struct mu_launch_job *spec, mu_slot slot);
 
 /* Slots put in order, each once; and what they are as spans, for which there is room for each slot.
  * Both return how many there are. */
