@@ -19,6 +19,7 @@ good_tree() {
     printf '#include "core/b.h"\n#include <string.h>\n' >src/sim/world.h
     printf '#include <stdlib.h>\n\nvoid mu_a(void);\nvoid mu_b(void);\n\nvoid mu_a(void)\n{\n    mu_b();\n    abort();\n}\n' >src/core/a.c
     printf 'void mu_b(void);\n\nvoid mu_b(void)\n{\n}\n' >src/core/b.c
+    printf '%s\n' 'See `mu_b()` in' '`src/core/b.c`.' '' '## Walk 1: one' '' '| `src/core/a.c` | `mu_a` | it |' >ARCHITECTURE.md
     printf '#!/bin/sh\nexec true\n' >tests/system/x.sh
     chmod +x tests/system/x.sh
     archive
@@ -66,6 +67,12 @@ expect rooms 'src/daemon/d.h:1: core/inside.h: inside of core' put src/daemon/d.
 expect rooms 'src/extra: has no row' new_folder
 expect rooms 'rooms.tsv' rm tools/rooms.tsv
 expect core-headers 'src/core/b.h:2: #include <stdio.h>' put src/core/b.h '#include <stdio.h>'
+expect architecture 'there is no src/core/gone.c' put ARCHITECTURE.md 'and `src/core/gone.c`'
+expect architecture 'there is no docs/gone.md' put ARCHITECTURE.md 'and `docs/gone.md`'
+expect architecture 'there is no mu_gone in src/core/b.c' put ARCHITECTURE.md 'or `mu_gone()` in `src/core/b.c`'
+expect architecture 'there is no b in src/core/a.c' put ARCHITECTURE.md '| `src/core/a.c` | `mu_a`, `b` | both |'
+expect architecture 'walk 1 has more than 14 files' put ARCHITECTURE.md "$(yes '| `src/core/a.c` | `mu_a` | again |' | head -14)"
+expect architecture '251 lines' put ARCHITECTURE.md "$(seq 245)"
 expect lengths 'src/sim/long.txt: 801 lines' put src/sim/long.txt "$(seq 801)"
 expect leftovers 'src/core/b.h:2:' put src/core/b.h "/* TO""DO: later */"
 expect leftovers 'tests/system/x.sh:3:' put tests/system/x.sh "# FIX""ME"
