@@ -7,6 +7,7 @@
 #include "sim/gather/explore.h"
 #include "sim/node/explore_link.h"
 #include "sim/node/explore_spread.h"
+#include "sim/view/explore.h"
 #include "sim/mutants.h"
 
 #include <string.h>
@@ -46,7 +47,8 @@ static void print_words(const struct explore_result *result)
 /* What the flags say. */
 struct flags {
     uint64_t nodes, crashes, posts, resets, window, room, agreements, rounds, lapses, proofs;
-    uint64_t fanout;
+    uint64_t fanout, joiners, stalls, cuts, sides, returns, leaves;
+    bool heals;
     bool root_at_dead, calls_first, every_order;
     const char *mutant, *rules, *law;
 };
@@ -65,14 +67,18 @@ static uint32_t shift_of(const struct command *command, uint64_t fanout)
 static enum sim_mutant_of thing_of(const struct command *command, const char *what)
 {
     if (what == NULL)
-        args_fail(command, "nothing to explore was named; there are: spread, link, agree, gather");
+        args_fail(command,
+                  "nothing to explore was named; there are: spread, link, agree, gather, view");
     if (strcmp(what, "agree") == 0)
         return SIM_AGREE;
     if (strcmp(what, "gather") == 0)
         return SIM_GATHER;
+    if (strcmp(what, "view") == 0)
+        return SIM_VIEW;
     if (strcmp(what, "spread") != 0 && strcmp(what, "link") != 0)
         args_fail(command,
-                  "'%s' is not something to explore; there are: spread, link, agree, gather", what);
+                  "'%s' is not something to explore; there are: spread, link, agree, gather, view",
+                  what);
     return SIM_SPREAD;
 }
 
@@ -94,6 +100,39 @@ static uint32_t broken_rules(const struct command *command, const struct flags *
     return printed | (mutant == NULL ? 0 : mutant->rule);
 }
 
+static void check_view(const struct command *command, const struct flags *flags)
+{
+    uint64_t ids = flags->nodes + flags->joiners;
+    if (flags->nodes > EXPLORE_VIEW_NODES_MAX)
+        args_fail(command, "--nodes is %llu, but must be at most %d for 'view'",
+                  (unsigned long long)flags->nodes, EXPLORE_VIEW_NODES_MAX);
+    if (ids + flags->returns > EXPLORE_VIEW_STARTS_MAX)
+        args_fail(command, "--nodes, --joiners and --returns are %llu, but must be at most %d",
+                  (unsigned long long)(ids + flags->returns), EXPLORE_VIEW_STARTS_MAX);
+    if (flags->sides >= 1ull << ids)
+        args_fail(command, "--side is %llu, but must be below 2^%llu, a bit for each node",
+                  (unsigned long long)flags->sides, (unsigned long long)ids);
+}
+
+static void run_view(const struct command *command, const struct flags *flags, uint32_t broken,
+                     const struct explore_options *options, struct explore_result *result)
+{
+    struct explore_view view = {.nodes = (uint32_t)flags->nodes,
+                                .joiners = (uint32_t)flags->joiners,
+                                .crashes = (uint32_t)flags->crashes,
+                                .proofs = (uint32_t)flags->proofs,
+                                .stalls = (uint32_t)flags->stalls,
+                                .cuts = (uint32_t)flags->cuts,
+                                .sides = flags->sides,
+                                .heals = flags->heals,
+                                .returns = (uint32_t)flags->returns,
+                                .leaves = (uint32_t)flags->leaves,
+                                .shift = shift_of(command, flags->fanout),
+                                .law = flags->law,
+                                .broken_rules = broken};
+    explore_view(&view, options, result);
+}
+
 static void check_counts(const struct command *command, const struct flags *flags, const char *what)
 {
     bool is_spread = strcmp(what, "spread") == 0, is_agree = strcmp(what, "agree") == 0;
@@ -106,6 +145,8 @@ static void check_counts(const struct command *command, const struct flags *flag
     if ((is_agree || is_gather) && flags->nodes > (uint64_t)nodes_max)
         args_fail(command, "--nodes is %llu, but must be at most %d for '%s'",
                   (unsigned long long)flags->nodes, nodes_max, what);
+    if (strcmp(what, "view") == 0)
+        check_view(command, flags);
     if (is_spread && flags->posts > flags->nodes)
         args_fail(command, "--posts is %llu, but must be at most --nodes, %llu",
                   (unsigned long long)flags->posts, (unsigned long long)flags->nodes);
@@ -138,6 +179,8 @@ static void run(const struct command *command, const struct flags *flags, const 
     uint32_t broken = broken_rules(command, flags, of);
     if (of == SIM_AGREE) {
         run_agree(command, flags, broken, options, result);
+    } else if (of == SIM_VIEW) {
+        run_view(command, flags, broken, options, result);
     } else if (of == SIM_GATHER) {
         struct explore_gather gather = {.nodes = (uint32_t)flags->nodes,
                                         .crashes = (uint32_t)flags->crashes,
@@ -178,9 +221,9 @@ int cmd_sim_explore(int argc, char **argv)
     bool json = false, any_trace = false;
     const struct arg args[] = {
         {"nodes", ARG_NUMBER, &flags.nodes, 2, EXPLORE_SPREAD_NODES_MAX, "N",
-         "spread, agree, gather: nodes (3)"},
+         "spread, agree, gather, view: nodes (3)"},
         {"crashes", ARG_NUMBER, &flags.crashes, 0, EXPLORE_SPREAD_NODES_MAX, "K",
-         "spread, agree, gather: crashes at the most, below --nodes (1)"},
+         "spread, agree, gather, view: crashes at the most, below --nodes (1)"},
         {"posts", ARG_NUMBER, &flags.posts, 0, EXPLORE_LINK_POSTS_MAX, "P",
          "spread: nodes with a payload; link: payloads a node (1)"},
         {"root-at-dead", ARG_FLAG, &flags.root_at_dead, 0, 0, NULL,
@@ -197,12 +240,22 @@ int cmd_sim_explore(int argc, char **argv)
         {"lapses", ARG_NUMBER, &flags.lapses, 0, EXPLORE_AGREE_NODES_MAX, "L",
          "agree: leases that run out (0)"},
         {"proofs", ARG_NUMBER, &flags.proofs, 0, EXPLORE_AGREE_NODES_MAX, "P",
-         "agree: crashes of which there may be proof (0)"},
+         "agree, view: crashes of which there may be proof (0)"},
         {"fanout", ARG_NUMBER, &flags.fanout, 1, 1u << MU_TREE_SHIFT_MAX, "F",
-         "agree, gather: of the tree, a power of two; 1: a string (2)"},
+         "agree, gather, view: of the tree, a power of two; 1: a string (2)"},
+        {"joiners", ARG_NUMBER, &flags.joiners, 0, 2, "J", "view: nodes that want to join (0)"},
+        {"stalls", ARG_NUMBER, &flags.stalls, 0, 3, "S", "view: leases that run out (0)"},
+        {"cuts", ARG_NUMBER, &flags.cuts, 0, 1, "X", "view: cuts of the network in two (0)"},
+        {"side", ARG_NUMBER, &flags.sides, 0, 127, "BITS",
+         "view: the nodes on one side of the cut, as bits; 0: any (0)"},
+        {"heals", ARG_FLAG, &flags.heals, 0, 0, NULL, "view: the cut heals in the end"},
+        {"returns", ARG_NUMBER, &flags.returns, 0, 2, "R",
+         "view: hosts that come back after their node crashed or stopped (0)"},
+        {"leaves", ARG_NUMBER, &flags.leaves, 0, 2, "L", "view: nodes that leave (0)"},
         {"rules", ARG_CHOICE, &flags.rules, 0, 0, "ours|printed",
          "agree: as they are, or as the paper has them"},
-        {"law", ARG_TEXT, &flags.law, 0, 0, "NAME", "agree: look for a breach of this law only"},
+        {"law", ARG_TEXT, &flags.law, 0, 0, "NAME",
+         "agree, view: look for a breach of this law only"},
         {"calls-first", ARG_FLAG, &flags.calls_first, 0, 0, NULL,
          "agree: everybody contributes before anything else happens"},
         {"every-order", ARG_FLAG, &flags.every_order, 0, 0, NULL,
@@ -217,12 +270,12 @@ int cmd_sim_explore(int argc, char **argv)
     const struct command command = {
         "muster sim explore",
         "Every interleaving of deliveries, deadlines, crashes (also between two sends of one\n"
-        "update) and the news of crashes among a few nodes ('spread', 'agree', 'gather'), or of "
-        "two\n"
+        "update) and the news of crashes among a few nodes ('spread', 'agree', 'gather', "
+        "'view'), or of two\n"
         "nodes whose connection breaks at any moment ('link'), on the daemon's own core.  A "
         "violation\n"
         "prints the shortest trace on standard error, and exit is 1; giving up exits 3.",
-        "spread|link|agree|gather", args, sizeof args / sizeof args[0]};
+        "spread|link|agree|gather|view", args, sizeof args / sizeof args[0]};
     const char *what = args_parse(&command, argc, argv);
     struct explore_options options = {.seconds_max = seconds,
                                       .memory_bytes = memory_gib << 30,

@@ -42,12 +42,14 @@ int cmd_sim_mutants(int argc, char **argv)
                                     "Breaks one rule after the other, of all protocols or of one, "
                                     "and looks whether a\n"
                                     "checker notices.  Exit 1 when one is missed.",
-                                    "spread|ring|central|agree|gather", args,
+                                    "spread|ring|central|agree|gather|view", args,
                                     sizeof args / sizeof args[0]};
     const char *only = args_parse(&command, argc, argv);
     if (only != NULL && strcmp(only, "spread") != 0 && strcmp(only, "ring") != 0 &&
-        strcmp(only, "central") != 0 && strcmp(only, "agree") != 0 && strcmp(only, "gather") != 0)
-        args_fail(&command, "'%s' has no mutants; there are: spread, ring, central, agree, gather",
+        strcmp(only, "central") != 0 && strcmp(only, "agree") != 0 && strcmp(only, "gather") != 0 &&
+        strcmp(only, "view") != 0)
+        args_fail(&command,
+                  "'%s' has no mutants; there are: spread, ring, central, agree, gather, view",
                   only);
     int missed = 0;
     for (size_t i = 0; i < sim_mutant_count; i++) {

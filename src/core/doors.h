@@ -22,6 +22,7 @@
 #include "core/gather/gather.h"
 #include "core/node.h"
 #include "core/ring/ring.h"
+#include "core/view/view.h"
 
 /* DOOR(name, state, configuration, event, update).  A node has one of each, and as many of 'gather'
  * as there are series of exchanges. */
@@ -30,7 +31,8 @@
     DOOR(ring, mu_detect, mu_detect_config, mu_detect_event, mu_detect_update)                     \
     DOOR(central, mu_central, mu_central_config, mu_central_event, mu_central_update)              \
     DOOR(agree, mu_agree, mu_agree_config, mu_agree_event, mu_agree_update)                        \
-    DOOR(gather, mu_allgather, mu_allgather_config, mu_allgather_event, mu_allgather_update)
+    DOOR(gather, mu_allgather, mu_allgather_config, mu_allgather_event, mu_allgather_update)       \
+    DOOR(view, mu_view, mu_view_config, mu_view_event, mu_view_update)
 
 /* The compiler sees to it. */
 #define MU_DOOR_HAS(function, type)                                                                \

@@ -5,6 +5,7 @@
 #include "core/gather/gather.h"
 #include "core/base/config.h"
 #include "core/ring/ring.h"
+#include "core/view/view.h"
 #include "sim/agree/check.h"
 #include "sim/central/check.h"
 #include "sim/ring/check.h"
@@ -13,6 +14,7 @@
 #include "sim/gather/explore.h"
 #include "sim/node/explore_link.h"
 #include "sim/node/explore_spread.h"
+#include "sim/view/explore.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +175,8 @@ const char *sim_mutant_of_name(enum sim_mutant_of of)
         return "agree";
     case SIM_GATHER:
         return "gather";
+    case SIM_VIEW:
+        return "view";
     }
     abort();
 }
@@ -275,6 +279,38 @@ static void explore_gathers(const struct sim_mutant *mutant, struct sim_mutant_r
         }
 }
 
+/* Most need no more than three nodes. */
+static void explore_views(const struct sim_mutant *mutant, struct sim_mutant_result *result)
+{
+    static const struct explore_view tries[] = {
+        {.nodes = 3, .crashes = 2, .shift = 1},
+        {.nodes = 4, .crashes = 2, .shift = 1},
+        {.nodes = 3, .crashes = 2, .proofs = 2, .shift = 1},
+        {.nodes = 2, .cuts = 1, .heals = true, .shift = 1},
+        {.nodes = 3, .cuts = 1, .heals = true, .shift = 1},
+        {.nodes = 3, .crashes = 1, .stalls = 1, .shift = 1},
+        {.nodes = 2, .crashes = 1, .returns = 1, .shift = 1},
+        {.nodes = 2, .joiners = 1, .shift = 1},
+        {.nodes = 2, .joiners = 1, .crashes = 1, .shift = 1},
+        {.nodes = 2, .joiners = 1, .cuts = 1, .heals = true, .shift = 1},
+        {.nodes = 3, .joiners = 1, .crashes = 1, .shift = 1},
+        {.nodes = 4, .cuts = 1, .heals = true, .shift = 1},
+        {.nodes = 3, .crashes = 1, .proofs = 1, .cuts = 1, .heals = true, .shift = 1},
+        {.nodes = 3, .crashes = 1, .cuts = 1, .heals = true, .returns = 1, .shift = 1},
+        {.nodes = 4, .crashes = 1, .cuts = 1, .heals = true, .shift = 1},
+    };
+    struct explore_options options = {.seconds_max = 120, .memory_bytes = 4ull << 30};
+    for (size_t i = 0; !result->caught && i < sizeof tries / sizeof tries[0]; i++) {
+        struct explore_view view = tries[i];
+        struct explore_result found;
+        view.broken_rules = mutant->rule;
+        options.any_trace = view.nodes + view.joiners > 3; /* the shortest takes long there */
+        explore_view(&view, &options, &found);
+        result->nodes = view.nodes;
+        note_explore(&found, "explore view", result);
+    }
+}
+
 void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *result)
 {
     memset(result, 0, sizeof *result);
@@ -284,6 +320,8 @@ void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *r
         explore_agrees(mutant, result);
     else if (mutant->of == SIM_GATHER)
         explore_gathers(mutant, result);
-    if (!result->caught && mutant->of != SIM_GATHER)
+    else if (mutant->of == SIM_VIEW)
+        explore_views(mutant, result);
+    if (!result->caught && mutant->of != SIM_GATHER && mutant->of != SIM_VIEW)
         try_worlds(mutant, 5000, result);
 }

@@ -13,13 +13,14 @@ enum sim_mutant_of {
     SIM_CENTRAL,
     SIM_AGREE,
     SIM_GATHER,
+    SIM_VIEW,
 };
 
 struct sim_mutant {
     const char *name;  /* as on the command line */
     const char *about; /* what is broken */
     uint32_t rule;     /* enum mu_broken_rule, mu_detect_broken, mu_central_broken,
-                          mu_agree_broken or mu_allgather_broken */
+                          mu_agree_broken, mu_allgather_broken or mu_view_broken */
     enum sim_mutant_of of;
 };
 
@@ -29,7 +30,7 @@ extern const size_t sim_mutant_count;
 /* NULL when there is none of that name. */
 const struct sim_mutant *sim_mutant_find(const char *name);
 
-/* "spread", "ring", "central", "agree", "gather". */
+/* "spread", "ring", "central", "agree", "gather", "view". */
 const char *sim_mutant_of_name(enum sim_mutant_of of);
 
 struct sim_mutant_result {

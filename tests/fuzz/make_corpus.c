@@ -181,7 +181,12 @@ static void make_view(int number)
                                       .agree = {.type = MU_AGREE_UP, .group = 1, .round = 1},
                                       .join = join,
                                       .fenced = members[0]};
-    message.whole = (struct mu_view_whole){spans, 2, members, 2, lost, 1, joined, 1, members, 1};
+    const struct mu_roster_entry dead[] = {{3, 1, .proven = true}};
+    if (message.type == MU_VIEW_AGREE)
+        message.whole = (struct mu_view_whole){.dead = dead, .dead_count = 1};
+    else
+        message.whole =
+            (struct mu_view_whole){9, spans, 2, members, 2, lost, 1, joined, 1, dead, 1};
     message.agree.value = (struct mu_agree_value){.bits = 1, .entries = &join, .entry_count = 1};
     struct mu_writer writer;
     mu_writer_init(&writer, buffer, sizeof buffer);

@@ -115,3 +115,43 @@ bool mu_members_remove(struct mu_members *members, mu_slot slot)
     members->total--;
     return true;
 }
+
+bool mu_members_add(struct mu_members *members, mu_slot slot)
+{
+    uint32_t before = run_of_slot(members, slot); /* count: none */
+    uint32_t at = before == members->count ? 0 : before + 1;
+    struct mu_run *next = &members->runs[at];
+    bool touches_last =
+        at > 0 && next[-1].first + (end_of(members, before) - next[-1].position) == slot;
+    bool touches_next = at < members->count && next->first == slot + 1;
+    assert(mu_members_position(members, slot) == UINT32_MAX);
+    if (!touches_last && !touches_next) {
+        if (members->count == members->capacity)
+            return false;
+        memmove(next + 1, next, (members->count - at) * sizeof *next);
+        members->count++;
+        *next = (struct mu_run){
+            .first = slot, .position = at + 1 < members->count ? next[1].position : members->total};
+        at++;
+    } else if (touches_last && touches_next) {
+        memmove(next, next + 1, (members->count - at - 1) * sizeof *next);
+        members->count--;
+        memset(&members->runs[members->count], 0, sizeof *next);
+    } else if (touches_next) {
+        next->first--;
+        at++;
+    }
+    for (; at < members->count; at++)
+        members->runs[at].position++;
+    members->total++;
+    return true;
+}
+
+void mu_members_copy(struct mu_members *members, const struct mu_members *from)
+{
+    assert(from->count <= members->capacity);
+    memset(members->runs, 0, members->capacity * sizeof *members->runs);
+    memcpy(members->runs, from->runs, from->count * sizeof *members->runs);
+    members->count = from->count;
+    members->total = from->total;
+}

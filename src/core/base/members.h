@@ -44,4 +44,10 @@ mu_slot mu_members_slot(const struct mu_members *members, uint32_t position);
  * has changed. */
 bool mu_members_remove(struct mu_members *members, mu_slot slot);
 
+/* Takes one in that is no member.  False when that needs a run and there is no room for it. */
+bool mu_members_add(struct mu_members *members, mu_slot slot);
+
+/* The same members, in memory of its own with at least the same capacity. */
+void mu_members_copy(struct mu_members *members, const struct mu_members *from);
+
 #endif

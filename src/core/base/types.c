@@ -51,6 +51,16 @@ const char *mu_fault_name(enum mu_fault fault)
         return "gather-result";
     case MU_FAULT_HOSTS_FULL:
         return "hosts-full";
+    case MU_FAULT_VIEW_START:
+        return "view-start";
+    case MU_FAULT_VIEW_FULL:
+        return "view-full";
+    case MU_FAULT_VIEW_ENTRIES:
+        return "view-entries";
+    case MU_FAULT_VIEW_EARLY:
+        return "view-early";
+    case MU_FAULT_VIEW_MESSAGE:
+        return "view-message";
     }
     abort();
 }
@@ -105,6 +115,16 @@ const char *mu_fault_text(enum mu_fault fault)
         return "there is no result without the part of this node";
     case MU_FAULT_HOSTS_FULL:
         return "a view has more members than the central detector has room for (hosts)";
+    case MU_FAULT_VIEW_START:
+        return "a start or a join of a node that has a view, or with ids out of range";
+    case MU_FAULT_VIEW_FULL:
+        return "a view has more runs of ids or newcomers than the configuration allows";
+    case MU_FAULT_VIEW_ENTRIES:
+        return "more joins, last words and facts wait than there is room for";
+    case MU_FAULT_VIEW_EARLY:
+        return "more members are in the next view already than there is room for";
+    case MU_FAULT_VIEW_MESSAGE:
+        return "a message about views breaks a rule";
     }
     abort();
 }

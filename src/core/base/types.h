@@ -48,6 +48,11 @@ enum mu_fault {
     MU_FAULT_GATHER_ROUND,   /* a message of an exchange that cannot have begun */
     MU_FAULT_GATHER_RESULT,  /* a result that this node has given no part to */
     MU_FAULT_HOSTS_FULL,     /* more members than the central detector has room for */
+    MU_FAULT_VIEW_START,     /* a start or a join of a node that has a view, or out of range */
+    MU_FAULT_VIEW_FULL,      /* a view has more runs or newcomers than the configuration allows */
+    MU_FAULT_VIEW_ENTRIES,   /* more joins, last words and facts wait than there is room for */
+    MU_FAULT_VIEW_EARLY,     /* more members are ahead of this node than there is room for */
+    MU_FAULT_VIEW_MESSAGE,   /* a message about views breaks a rule */
 };
 
 const char *mu_fault_name(enum mu_fault fault);

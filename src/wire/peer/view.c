@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOST_COUNTS = 1, LOST_CLEAN = 2, LOST_FLAGS = 3, LOST_BITS = 2 };
+enum { LOST_COUNTS = 1, LOST_CLEAN = 2, LOST_PROVEN = 4, LOST_BITS = 3 };
 enum { LENGTH_BYTES = 4, TYPE_AT = 5, FRAME_FIXED = 6 };
 
 /* ---- rules: the same for what comes in and what goes out ---- */
@@ -54,6 +54,17 @@ static const char *check_lost(const struct mu_view_whole *whole)
     return error;
 }
 
+static const char *check_dead(const struct mu_view_whole *whole)
+{
+    const char *error = NULL;
+    for (uint32_t i = 0; i < whole->dead_count && error == NULL; i++) {
+        error = check_id(i == 0, i == 0 ? 0 : whole->dead[i - 1].slot, whole->dead[i].slot);
+        if (whole->dead[i].incarnation == 0)
+            error = "an incarnation is at least 1";
+    }
+    return error;
+}
+
 static const char *check_whole(const struct mu_view_whole *whole)
 {
     const char *error = NULL;
@@ -68,7 +79,7 @@ static const char *check_whole(const struct mu_view_whole *whole)
         error = check_lost(whole);
     for (uint32_t i = 0; i < whole->joined_count && error == NULL; i++)
         error = check_id(i == 0, i == 0 ? 0 : whole->joined[i - 1], whole->joined[i]);
-    return error != NULL ? error : check_members(whole->dead, whole->dead_count);
+    return error != NULL ? error : check_dead(whole);
 }
 
 static const char *check_join(const struct mu_agree_entry *join)
@@ -91,8 +102,12 @@ const char *mu_view_message_error(const struct mu_view_message *message)
         return "views are numbered from 1";
     switch ((enum mu_view_message_type)message->type) {
     case MU_VIEW_AGREE:
-        if (message->agree.dead_count > MU_AGREE_FAILED_MAX)
-            return "an ASK about a view tells of at most 4096 deaths";
+        if (message->agree.dead_count > 0)
+            return "an ASK about a view tells of deaths by id, and of none by position";
+        if (message->whole.dead_count > MU_VIEW_LIST_MAX)
+            return "an ASK about a view tells of at most 1024 deaths";
+        if (check_dead(&message->whole) != NULL)
+            return check_dead(&message->whole);
         return mu_agree_message_error(&message->agree);
     case MU_VIEW_WELCOME:
         return check_whole(&message->whole);
@@ -146,20 +161,34 @@ static void write_lost(struct mu_writer *writer, const struct mu_view_whole *who
     mu_write_varint(writer, whole->lost_count);
     for (uint32_t i = 0; i < whole->lost_count; i++) {
         const struct mu_view_lost *lost = &whole->lost[i];
-        uint32_t flags = (lost->counts ? LOST_COUNTS : 0u) | (lost->clean ? LOST_CLEAN : 0u);
+        uint32_t flags = (lost->counts ? LOST_COUNTS : 0u) | (lost->clean ? LOST_CLEAN : 0u) |
+                         (lost->proven ? LOST_PROVEN : 0u);
         mu_write_varint(writer, lost->id - next);
         mu_write_varint(writer, (uint64_t)lost->incarnation << LOST_BITS | flags);
         next = lost->id + 1;
     }
 }
 
+static void write_dead(struct mu_writer *writer, const struct mu_view_whole *whole)
+{
+    mu_slot next = 0;
+    mu_write_varint(writer, whole->dead_count);
+    for (uint32_t i = 0; i < whole->dead_count; i++) {
+        const struct mu_roster_entry *dead = &whole->dead[i];
+        mu_write_varint(writer, dead->slot - next);
+        mu_write_varint(writer, (uint64_t)dead->incarnation << 1 | (dead->proven ? 1u : 0u));
+        next = dead->slot + 1;
+    }
+}
+
 static void write_whole(struct mu_writer *writer, const struct mu_view_whole *whole)
 {
+    mu_write_u64(writer, whole->before);
     write_spans(writer, whole);
     write_members(writer, whole->odd, whole->odd_count);
     write_lost(writer, whole);
     write_ids(writer, whole->joined, whole->joined_count);
-    write_members(writer, whole->dead, whole->dead_count);
+    write_dead(writer, whole);
 }
 
 static void write_mark(struct mu_writer *writer, const struct mu_view_mark *mark)
@@ -178,6 +207,7 @@ void mu_view_encode(struct mu_writer *writer, const struct mu_view_message *mess
         write_mark(writer, &message->mark);
     switch ((enum mu_view_message_type)message->type) {
     case MU_VIEW_AGREE:
+        write_dead(writer, &message->whole);
         mu_agree_encode(writer, &message->agree);
         return;
     case MU_VIEW_SAY_AGAIN:
@@ -224,6 +254,15 @@ static uint32_t read_number(struct mu_reader *reader)
     return reader->bad ? 0 : (uint32_t)number;
 }
 
+/* An incarnation above so many bits of flags. */
+static uint64_t read_packed(struct mu_reader *reader, uint32_t bits)
+{
+    uint64_t packed = mu_read_varint(reader);
+    if (packed >> bits > UINT32_MAX)
+        reader->bad = true;
+    return reader->bad ? 0 : packed;
+}
+
 static void read_spans(struct mu_reader *reader, struct mu_view_room *room,
                        struct mu_view_whole *whole)
 {
@@ -257,11 +296,26 @@ static void read_lost(struct mu_reader *reader, struct mu_view_room *room,
     whole->lost_count = read_count(reader);
     for (uint32_t i = 0; i < whole->lost_count && !reader->bad; i++) {
         mu_slot id = read_id(reader, &next);
-        uint32_t packed = read_number(reader);
+        uint64_t packed = read_packed(reader, LOST_BITS);
         room->lost[i] = (struct mu_view_lost){.id = id,
-                                              .incarnation = (packed >> LOST_BITS) & 0x3fffffff,
+                                              .incarnation = (uint32_t)(packed >> LOST_BITS),
+                                              .proven = (packed & LOST_PROVEN) != 0,
                                               .counts = (packed & LOST_COUNTS) != 0,
                                               .clean = (packed & LOST_CLEAN) != 0};
+    }
+}
+
+static void read_dead(struct mu_reader *reader, struct mu_view_room *room,
+                      struct mu_view_whole *whole)
+{
+    mu_slot next = 0;
+    whole->dead = room->out;
+    whole->dead_count = read_count(reader);
+    for (uint32_t i = 0; i < whole->dead_count && !reader->bad; i++) {
+        mu_slot id = read_id(reader, &next);
+        uint64_t packed = read_packed(reader, 1);
+        room->out[i] = (struct mu_roster_entry){
+            .slot = id, .incarnation = (uint32_t)(packed >> 1), .proven = (packed & 1) != 0};
     }
 }
 
@@ -269,6 +323,7 @@ static void read_whole(struct mu_reader *reader, struct mu_view_room *room,
                        struct mu_view_whole *whole)
 {
     mu_slot next = 0;
+    whole->before = mu_read_u64(reader);
     read_spans(reader, room, whole);
     whole->odd = room->odd;
     whole->odd_count = read_members(reader, room->odd);
@@ -277,8 +332,7 @@ static void read_whole(struct mu_reader *reader, struct mu_view_room *room,
     whole->joined_count = read_count(reader);
     for (uint32_t i = 0; i < whole->joined_count && !reader->bad; i++)
         room->joined[i] = read_id(reader, &next);
-    whole->dead = room->out;
-    whole->dead_count = read_members(reader, room->out);
+    read_dead(reader, room, whole);
 }
 
 /* A flag has one spelling. */
@@ -311,6 +365,7 @@ static const char *read_body(struct mu_reader *reader, struct mu_view_room *room
 {
     switch (message->type) {
     case MU_VIEW_AGREE:
+        read_dead(reader, room, &message->whole);
         return read_agree(reader, room, &message->agree);
     case MU_VIEW_SAY_AGAIN:
         return NULL;

@@ -13,16 +13,16 @@
 enum {
     MU_VIEW_VERSION = 1,
     MU_VIEW_FRAME = 10,      /* its type, beside enum mu_message_type */
-    MU_VIEW_LIST_MAX = 1024, /* entries of each list of a WELCOME: so it fits into one frame */
+    MU_VIEW_LIST_MAX = 1024, /* entries of each list: so a WELCOME fits into one frame */
 };
 
 /* Where the lists of a message go that is read. */
 struct mu_view_room {
     struct mu_failed failed[MU_AGREE_FAILED_MAX];
-    struct mu_roster_entry dead[MU_AGREE_FAILED_MAX];
+    struct mu_roster_entry dead[MU_AGREE_FAILED_MAX], out[MU_VIEW_LIST_MAX];
     struct mu_agree_entry entries[MU_AGREE_ENTRIES_MAX];
     struct mu_span spans[MU_VIEW_LIST_MAX];
-    struct mu_view_member odd[MU_VIEW_LIST_MAX], out[MU_VIEW_LIST_MAX];
+    struct mu_view_member odd[MU_VIEW_LIST_MAX];
     struct mu_view_lost lost[MU_VIEW_LIST_MAX];
     mu_slot joined[MU_VIEW_LIST_MAX];
 };

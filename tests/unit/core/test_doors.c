@@ -38,6 +38,11 @@ static void config_gather(struct mu_allgather_config *config)
         .size = SIZE, .self = 1, .shift = 1, .spans = &all, .span_count = 1};
 }
 
+static void config_view(struct mu_view_config *config)
+{
+    mu_view_config_default(config, SIZE, 1);
+}
+
 /* Some first event of each, which changes the state. */
 static const struct mu_event first_node = {.type = MU_EVENT_START, .now_ns = 1};
 static const struct mu_detect_event first_ring = {.type = MU_DETECT_START, .now_ns = 1};
@@ -45,6 +50,9 @@ static const struct mu_central_event first_central = {.type = MU_CENTRAL_START, 
 static const struct mu_agree_event first_agree = {
     .type = MU_AGREE_OPEN, .lease_held = true, .open = {.group = 1, .spans = &all, .count = 1}};
 static const struct mu_allgather_event first_gather = {.type = MU_ALLGATHER_CALL};
+
+static const struct mu_view_event first_view = {
+    .type = MU_VIEW_START, .lease_held = true, .start = {.count = SIZE, .cluster = 7}};
 
 static bool same(struct mu_fingerprint a, struct mu_fingerprint b)
 {

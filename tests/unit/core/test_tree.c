@@ -83,6 +83,46 @@ static void positions_count_the_members(void **state)
     }
 }
 
+/* Any set of ten, taken in in any direction, by way of each smaller one. */
+static void members_are_taken_in(void **state)
+{
+    (void)state;
+    struct grove grove;
+    struct mu_span one = {0, 1};
+    for (uint64_t set = 1; set < 1024; set++)
+        for (int down = 0; down < 2; down++) {
+            uint64_t in = 0;
+            plant(&grove, 1);
+            for (int i = 0; i < 10; i++) {
+                mu_slot slot = (mu_slot)(down ? 9 - i : i);
+                one.first = slot;
+                if ((set >> slot & 1) == 0)
+                    continue;
+                if (in == 0)
+                    mu_members_set(&grove.members, &one, 1);
+                else
+                    assert_true(mu_members_add(&grove.members, slot));
+                in |= 1ull << slot;
+                expect_members(&grove.members, in);
+            }
+            for (mu_slot slot = 0; slot < 10; slot++)
+                if ((set >> slot & 1) == 0) { /* into any gap */
+                    assert_true(mu_members_add(&grove.members, slot));
+                    expect_members(&grove.members, set | 1ull << slot);
+                    assert_true(mu_members_remove(&grove.members, slot));
+                    expect_members(&grove.members, set);
+                }
+        }
+    plant(&grove, 1);
+    grove.members.capacity = 1;
+    mu_members_set(&grove.members, &one, 1);
+    one.first = 3;
+    mu_members_set(&grove.members, &one, 1);
+    assert_false(mu_members_add(&grove.members, 5));
+    assert_true(mu_members_add(&grove.members, 4));
+    expect_members(&grove.members, 0x18);
+}
+
 static void a_removal_that_needs_room_may_be_refused(void **state)
 {
     (void)state;
@@ -211,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(positions_count_the_members),
+        cmocka_unit_test(members_are_taken_in),
         cmocka_unit_test(a_removal_that_needs_room_may_be_refused),
         cmocka_unit_test(a_description_is_checked),
         cmocka_unit_test(every_small_tree_mends_by_the_definition),

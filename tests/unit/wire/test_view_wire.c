@@ -65,13 +65,15 @@ static void a_welcome_has_all_of_a_view(void **state)
     (void)state;
     static uint8_t bytes[BYTES];
     const struct mu_span spans[] = {{0, 3}, {5, 2}};
-    const struct mu_view_member odd[] = {{1, 4097}, {6, 300}}, dead[] = {{3, 1}, {6, 2}};
-    const struct mu_view_lost lost[] = {{.id = 3, .incarnation = 1, .counts = 1, .clean = 1}};
+    const struct mu_view_member odd[] = {{1, 4097}, {6, 300}};
+    const struct mu_roster_entry dead[] = {{3, 1, .proven = true}, {6, 2, .proven = false}};
+    const struct mu_view_lost lost[] = {
+        {.id = 3, .incarnation = 1, .proven = true, .counts = true, .clean = true}};
     const mu_slot joined[] = {1, 6};
     struct mu_view_message welcome = {.type = MU_VIEW_WELCOME, .mark = mark};
-    welcome.whole = (struct mu_view_whole){spans, 2, odd, 2, lost, 1, joined, 2, dead, 2};
-    const uint8_t lists[] = {2, 0, 3, 2, 2, 2, 1, 0x81, 0x20, 4, 0xac, 2,
-                             1, 3, 7, 2, 1, 4, 2, 3,    1,    2, 2};
+    welcome.whole = (struct mu_view_whole){9, spans, 2, odd, 2, lost, 1, joined, 2, dead, 2};
+    const uint8_t lists[] = {0,    0, 0,    0, 0, 0, 0,  9, 2, 0, 3, 2, 2, 2, 1, 0x81,
+                             0x20, 4, 0xac, 2, 1, 3, 15, 2, 1, 4, 2, 3, 3, 2, 4};
     assert_int_equal(round_trip(&welcome, bytes), 19 + sizeof lists);
     assert_memory_equal(bytes + 19, lists, sizeof lists);
     struct mu_view_message in;
@@ -80,7 +82,9 @@ static void a_welcome_has_all_of_a_view(void **state)
     assert_int_equal(in.whole.odd[1].incarnation, 300);
     assert_true(in.whole.lost[0].counts && in.whole.lost[0].clean);
     assert_int_equal(in.whole.joined[1], 6);
-    assert_int_equal(in.whole.dead[1].id, 6);
+    assert_int_equal(in.whole.dead[1].slot, 6);
+    assert_true(in.whole.dead[0].proven && !in.whole.dead[1].proven);
+    assert_int_equal(in.whole.before, 9);
 }
 
 /* The longest there can be fits into a frame. */
@@ -90,18 +94,20 @@ static void the_longest_welcome_is_one_frame(void **state)
     static struct mu_span spans[MU_VIEW_LIST_MAX];
     static struct mu_view_member members[MU_VIEW_LIST_MAX];
     static struct mu_view_lost lost[MU_VIEW_LIST_MAX];
+    static struct mu_roster_entry dead[MU_VIEW_LIST_MAX];
     static mu_slot ids[MU_VIEW_LIST_MAX];
     static uint8_t frame[MU_WIRE_FRAME_MAX];
     for (uint32_t i = 0; i < MU_VIEW_LIST_MAX; i++) {
         ids[i] = i * 16384 + 1;
         spans[i] = (struct mu_span){ids[i], 16000};
         members[i] = (struct mu_view_member){ids[i], UINT32_MAX - i};
-        lost[i] = (struct mu_view_lost){.id = ids[i], .incarnation = 0x3fffffff, .counts = 1};
+        lost[i] = (struct mu_view_lost){.id = ids[i], .incarnation = UINT32_MAX, .counts = true};
+        dead[i] = (struct mu_roster_entry){ids[i], UINT32_MAX, .proven = true};
     }
     struct mu_view_message welcome = {.type = MU_VIEW_WELCOME, .mark = mark}, in;
     enum { ALL = MU_VIEW_LIST_MAX };
     welcome.whole =
-        (struct mu_view_whole){spans, ALL, members, ALL, lost, ALL, ids, ALL, members, ALL};
+        (struct mu_view_whole){9, spans, ALL, members, ALL, lost, ALL, ids, ALL, dead, ALL};
     size_t count = mu_view_frame_encode(&welcome, frame);
     assert_true(mu_view_frame_is(frame, count));
     assert_null(mu_view_frame_decode(frame, count, &in, &room));
@@ -127,6 +133,18 @@ static void an_agreement_travels_inside(void **state)
     assert_null(mu_view_decode(bytes, count, &room, &in));
     assert_int_equal(in.agree.value.entry_count, 1);
     assert_memory_equal(&in.agree.value.entries[0], &fact, sizeof fact);
+    const struct mu_roster_entry dead[] = {{3, 1, .proven = true}, {6, 2, .proven = false}};
+    struct mu_view_message ask = {.type = MU_VIEW_AGREE, .mark = mark};
+    ask.agree = (struct mu_agree_message){.type = MU_AGREE_ASK, .group = 1, .round = 1};
+    ask.whole.dead = dead;
+    ask.whole.dead_count = 2;
+    count = round_trip(&ask, bytes);
+    assert_null(mu_view_decode(bytes, count, &room, &in));
+    assert_int_equal(in.whole.dead_count, 2);
+    assert_int_equal(in.whole.dead[1].slot, 6);
+    ask.agree.dead = dead; /* by position: no */
+    ask.agree.dead_count = 2;
+    assert_non_null(mu_view_message_error(&ask));
 }
 
 /* What is refused, with the field that is wrong. */
@@ -174,9 +192,10 @@ static void one_message_has_one_spelling(void **state)
     const struct mu_span spans[] = {{0, 3}, {5, 2}};
     const struct mu_view_member odd[] = {{1, 4097}, {6, 300}};
     const struct mu_view_lost lost[] = {{.id = 3, .incarnation = 1}};
+    const struct mu_roster_entry dead[] = {{3, 1, .proven = true}};
     const mu_slot joined[] = {6};
     struct mu_view_message welcome = {.type = MU_VIEW_WELCOME, .mark = mark}, in;
-    welcome.whole = (struct mu_view_whole){spans, 2, odd, 2, lost, 1, joined, 1, odd, 1};
+    welcome.whole = (struct mu_view_whole){9, spans, 2, odd, 2, lost, 1, joined, 1, dead, 1};
     size_t count = round_trip(&welcome, bytes);
     uint32_t taken = 0;
     for (int i = 0; i < 20000; i++) {
