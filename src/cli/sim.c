@@ -3,6 +3,7 @@
 static const struct subcommand commands[] = {
     {"spread", "one death crosses a machine of any size", cmd_sim_spread},
     {"ring", "nodes fail, and the ring finds them, on a machine of any size", cmd_sim_ring},
+    {"central", "a master polls healthy hosts: whom does it accuse?", cmd_sim_central},
     {"agree", "one agreement of a machine of any size", cmd_sim_agree},
     {"check", "many small worlds full of faults, checked against the laws", cmd_sim_check},
     {"explore", "every interleaving of a few nodes, checked against the laws", cmd_sim_explore},

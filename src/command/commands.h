@@ -27,6 +27,7 @@ int cmd_chaos_random(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_sim_spread(int argc, char **argv);
 int cmd_sim_ring(int argc, char **argv);
+int cmd_sim_central(int argc, char **argv);
 int cmd_sim_agree(int argc, char **argv);
 int cmd_sim_check(int argc, char **argv);
 int cmd_sim_explore(int argc, char **argv);

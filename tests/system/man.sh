@@ -36,7 +36,7 @@ compare() {
 commands=("run" "status" "events" "why" "kill" "set" "chaos kill" "chaos stop" "chaos cont"
     "chaos cut" "chaos heal" "chaos flap" "chaos slow" "chaos script" "chaos random" "tune" "bench procfail" "bench floor"
     "bench nodefail" "bench accuracy" "bench noise"
-    "sim spread" "sim ring" "sim agree" "sim check" "sim explore" "sim mutants" "sim replay")
+    "sim spread" "sim ring" "sim central" "sim agree" "sim check" "sim explore" "sim mutants" "sim replay")
 for command in "${commands[@]}"; do
     read -ra words <<<"$command"
     compare "muster $command" "$("$MUSTER" "${words[@]}" --help | help_flags)" \

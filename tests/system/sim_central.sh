@@ -19,4 +19,13 @@ fi
 "$MUSTER" sim check central --nodes 4 --seeds 3 --trace >out || complain "check central --trace"
 grep -q 'sends to POLL 1, cycle 1' out || complain "--trace shows no polls"
 
+# ---- the printed algorithm, on hosts that are all well ----
+
+"$MUSTER" sim central --nodes 65 --cycles 2000 --rules printed --json | tee printed
+at_least() { awk -v a="$(number "$1" "$3")" -v b="$2" 'BEGIN { exit !(a >= b) }' || complain "$1 is below $2"; }
+at_least false_per_cycle 60 printed
+at_least false_per_cycle_if_restored 1 printed
+"$MUSTER" sim central --nodes 65 --cycles 2000 --json >ours || complain "a healthy host is declared"
+[ "$(number false ours)" -eq 0 ] || complain "a healthy host is declared"
+
 [ $failed -eq 0 ] && echo "all laws of the central detector hold"
