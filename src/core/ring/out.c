@@ -110,12 +110,13 @@ void mu_out_tell(struct mu_detect *detect, mu_slot slot, uint32_t incarnation,
     dead->subject_incarnation = incarnation;
 }
 
-/* Of those that are out without proof, this node tells whom it would observe if they lived. */
+/* Of those that are out without proof, this node tells whom it would observe if they lived, and the
+ * suspects were dead: these may be so, and tell nobody. */
 static bool is_mine(const struct mu_detect *detect, const struct mu_unproven *entry)
 {
     return entry->incarnation != 0 &&
            (detect->nearest == MU_SLOT_NONE ||
-            mu_detect_distance(detect, entry->slot) < mu_detect_distance(detect, detect->nearest));
+            mu_detect_distance(detect, entry->slot) <= mu_mend_reach(detect));
 }
 
 static bool is_telling(const struct mu_detect *detect)

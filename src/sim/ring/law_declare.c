@@ -71,6 +71,17 @@ static bool beats_to(const struct ring_world *world, mu_slot slot, mu_slot obser
     return false;
 }
 
+/* While the observer stood still it asked nothing: that time was given back, and questions of
+ * before it count. */
+static uint64_t asked_since_ns(const struct ring_world *world, mu_slot observer, mu_slot subject,
+                               uint64_t since_ns)
+{
+    const struct ring_pair *pair = ring_pair(world, observer, subject);
+    uint64_t lag_ns = world->law.records[observer].lag_ns - pair->asked_lag_ns;
+    return ring_law_min(since_ns,
+                        ring_law_max(pair->asked_ns, since_ns - ring_law_min(since_ns, lag_ns)));
+}
+
 static bool is_excused(const struct ring_world *world, mu_slot observer, mu_slot subject,
                        uint64_t since_ns, bool was_heard)
 {
@@ -80,6 +91,8 @@ static bool is_excused(const struct ring_world *world, mu_slot observer, mu_slot
         return true;
     uint64_t delay_ns = world->plan->net.delay_ns_max;
     uint64_t late_ns = TIMERS_LATE * world->plan->timer_ns_max;
+    if (!was_heard)
+        since_ns = asked_since_ns(world, observer, subject, since_ns);
     uint64_t window_ns =
         since_ns > law->period_ns_max + delay_ns ? since_ns - law->period_ns_max - delay_ns : 0;
     uint64_t stall_ns = longest_stall_ns(world, subject, window_ns);
