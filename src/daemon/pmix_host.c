@@ -119,16 +119,20 @@ static void on_ready(void *owner, uint32_t job)
     mu_jobs_go(daemon->jobs, job);
 }
 
-static void gone_before(void *arg, const struct mu_local_event *event)
+static bool on_gone(void *owner, uint32_t job, uint32_t rank, struct mu_local_event *event)
 {
-    mu_pmix_loader_known(arg, event);
+    const struct mu_daemon *daemon = owner;
+    const struct mu_roll_job *known = mu_roll_find(&daemon->roll, job);
+    uint32_t place = known != NULL ? mu_gone_place(&known->gone, rank) : UINT32_MAX;
+    if (place != UINT32_MAX)
+        mu_roll_gone_event(known, place, event);
+    return place != UINT32_MAX;
 }
 
-static void on_begun(void *owner, uint32_t job)
+static bool on_is_dead(void *owner, mu_slot node)
 {
-    struct mu_daemon *daemon = owner;
-    mu_roll_dead_before(&daemon->roll, gone_before, daemon->pmix);
-    mu_roll_gone_before(&daemon->roll, job, gone_before, daemon->pmix);
+    const struct mu_daemon *daemon = owner;
+    return mu_roll_member(&daemon->roll, node).state == MU_MEMBER_DEAD;
 }
 
 /* ---- a process that ends its job ---- */
@@ -176,7 +180,7 @@ bool mu_daemon_pmix_open(struct mu_daemon *daemon)
                                                  .self = daemon->net.self.from,
                                                  .size = daemon->net.self.size,
                                                  .shared_host = daemon->shared_host,
-                                                 .begun = on_begun,
+                                                 .roll = &daemon->roll,
                                                  .host = {.owner = daemon,
                                                           .wake = on_wake,
                                                           .later = on_later,
@@ -186,6 +190,8 @@ bool mu_daemon_pmix_open(struct mu_daemon *daemon)
                                                           .answer = on_answer,
                                                           .join = on_join,
                                                           .spawn = on_spawn,
+                                                          .gone = on_gone,
+                                                          .is_dead = on_is_dead,
                                                           .quiet = on_quiet,
                                                           .abort_job = on_abort}};
     daemon->pmix = mu_pmix_loader_open(&config);

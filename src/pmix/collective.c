@@ -232,8 +232,9 @@ static struct mu_rank_run *rows_of(const struct mu_pmix *pmix, const struct mu_c
 
 static bool is_lost(const struct mu_space *space, const struct mu_client_here *client)
 {
-    uint8_t verdict = space->gone[client->rank].verdict;
-    return client->state == MU_CLIENT_LOST || (verdict != 0 && verdict != MU_VERDICT_LEFT);
+    struct mu_local_event event;
+    return client->state == MU_CLIENT_LOST || (mu_space_gone(space, client->rank, &event) &&
+                                               event.evidence.verdict != MU_VERDICT_LEFT);
 }
 
 static bool takes_part(const struct mu_rank_run *rows, uint32_t count, uint32_t rank)

@@ -157,13 +157,13 @@ static void on_notified(pmix_status_t status, void *data)
 }
 
 /* As a shell has it, but what the process itself has said stays. */
-static int exit_code_of(const struct mu_exit_kind *how)
+int mu_events_exit_code(const struct mu_exit_kind *how)
 {
     int code = mu_exit_kind_code(how);
     return code >= 0 ? code : mu_exit_kind_shell_code(how);
 }
 
-static pmix_proc_state_t state_of(const struct mu_evidence *evidence)
+pmix_proc_state_t mu_events_state(const struct mu_evidence *evidence)
 {
     if (evidence->cause == MU_CAUSE_NODE_LOST)
         return PMIX_PROC_STATE_COMM_FAILED;
@@ -184,22 +184,9 @@ static pmix_proc_state_t state_of(const struct mu_evidence *evidence)
     abort();
 }
 
-/* The namespace of a process that was not known to be gone; else NULL. */
-static struct mu_space *note_process(struct mu_pmix *pmix, const struct mu_local_event *event)
-{
-    struct mu_space *space = mu_space_find(pmix, event->job);
-    if (space == NULL || event->rank >= space->size || space->gone[event->rank].verdict != 0)
-        return NULL;
-    space->gone[event->rank] =
-        (struct mu_gone){.verdict = event->evidence.verdict,
-                         .state = state_of(&event->evidence),
-                         .exit_code = (uint8_t)exit_code_of(&event->evidence.how)};
-    return space;
-}
-
 static void tell_process(struct mu_pmix *pmix, const struct mu_local_event *event)
 {
-    struct mu_space *space = note_process(pmix, event);
+    struct mu_space *space = mu_space_find(pmix, event->job);
     if (space == NULL || event->evidence.verdict == MU_VERDICT_LEFT)
         return;
     char text[MU_EVIDENCE_TEXT_MAX];
@@ -207,7 +194,7 @@ static void tell_process(struct mu_pmix *pmix, const struct mu_local_event *even
     struct notice *notice =
         make_notice(pmix, space, event->rank, event->node, text, 1 + (size_t)space->linked_count);
     add_job_and_linked(pmix, notice, space);
-    int exit_code = exit_code_of(&event->evidence.how);
+    int exit_code = mu_events_exit_code(&event->evidence.how);
     add_codes(notice, &event->evidence);
     add(notice, PMIX_EVENT_AFFECTED_PROC, &notice->source, PMIX_PROC);
     if (event->evidence.cause == MU_CAUSE_EXIT)
@@ -243,7 +230,6 @@ static void tell_node(struct mu_pmix *pmix, const struct mu_local_event *event)
 {
     char text[MU_EVIDENCE_TEXT_MAX];
     mu_evidence_text(&event->evidence, text, sizeof text);
-    pmix->dead[event->node] = true;
     for (struct mu_space *space = pmix->spaces; space != NULL; space = space->next) {
         const struct mu_space *there = concerned(pmix, space, event->node);
         if (there == NULL)
@@ -264,20 +250,13 @@ void mu_events_told(struct mu_pmix *pmix, const struct mu_local_event *event)
         tell_process(pmix, event);
 }
 
-void mu_events_known(struct mu_pmix *pmix, const struct mu_local_event *event)
-{
-    if (event->subject == MU_SUBJECT_NODE)
-        pmix->dead[event->node] = true;
-    else
-        note_process(pmix, event);
-}
-
 /* It lives, and nobody is declared dead: what that means is for who asked for this code. */
 void mu_events_quiet(struct mu_pmix *pmix, uint32_t job, uint32_t rank, mu_slot node)
 {
     struct mu_space *space = mu_space_find(pmix, job);
+    struct mu_local_event event;
     if (space == NULL || rank >= space->size || node >= pmix->config.size ||
-        space->gone[rank].verdict != 0)
+        mu_space_gone(space, rank, &event))
         return;
     struct notice *notice = make_notice(pmix, space, rank, node, "its heartbeats have stopped", 1);
     add_target(notice, space);

@@ -45,13 +45,6 @@ static inline bool mu_client_inside(bool inside, enum mu_client_state state)
     return state == MU_CLIENT_CONNECTED || (inside && state != MU_CLIENT_FINALIZED);
 }
 
-/* How a process has ended, wherever it was. */
-struct mu_gone {
-    uint8_t verdict; /* enum mu_verdict; 0: it is not known to have ended */
-    pmix_proc_state_t state;
-    uint8_t exit_code; /* as a shell has it */
-};
-
 /* A job: a namespace of PMIx. */
 struct mu_space {
     struct mu_space *next;
@@ -59,9 +52,8 @@ struct mu_space {
     pmix_nspace_t name;
     uint32_t size;
     uint32_t run_count;
-    struct mu_launch_run *runs;
-    struct mu_gone *gone; /* by rank */
-    bool is_used;         /* a process here has connected */
+    const struct mu_launch_run *runs; /* of the host */
+    bool is_used;                     /* a process here has connected */
     uint32_t here_count;
     struct mu_client_here *here; /* in the order of ranks */
     uint32_t to_register;        /* what libpmix has not confirmed yet */
@@ -79,7 +71,6 @@ struct mu_pmix {
     char hostname[MU_PMIX_NAME_MAX];
     struct mu_upcall *_Atomic newest; /* of the queue; each knows the one before it */
     struct mu_space *spaces;
-    bool *dead;                     /* by node */
     struct mu_modex *modex;         /* requests that wait for a process of this node */
     struct mu_published *published; /* what is kept at this node */
     struct mu_pending *joint;       /* collectives of several jobs */
@@ -192,7 +183,12 @@ void mu_modex_free(struct mu_pmix *pmix); /* when libpmix will answer no more */
 /* ---- events.c ---- */
 
 void mu_events_told(struct mu_pmix *pmix, const struct mu_local_event *event);
-void mu_events_known(struct mu_pmix *pmix, const struct mu_local_event *event);
+/* How it has ended, in the words of PMIx; and as a shell has it. */
+pmix_proc_state_t mu_events_state(const struct mu_evidence *evidence);
+int mu_events_exit_code(const struct mu_exit_kind *how);
+
+/* Is this rank gone, and how? */
+bool mu_space_gone(const struct mu_space *space, uint32_t rank, struct mu_local_event *event);
 void mu_events_quiet(struct mu_pmix *pmix, uint32_t job, uint32_t rank, mu_slot node);
 
 /* ---- ask.c: questions between modules ---- */

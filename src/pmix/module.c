@@ -41,15 +41,11 @@ static pmix_status_t start(struct mu_pmix *pmix)
 static struct mu_pmix *open_module(const struct mu_pmix_config *config, char text[MU_PMIX_TEXT_MAX])
 {
     struct mu_pmix *pmix = calloc(1, sizeof *pmix);
-    bool *dead = calloc(config->size, sizeof *dead);
-    if (pmix == NULL || dead == NULL) {
-        free(pmix);
-        free(dead);
+    if (pmix == NULL) {
         snprintf(text, MU_PMIX_TEXT_MAX, "no memory");
         return NULL;
     }
     pmix->config = *config;
-    pmix->dead = dead;
     snprintf(pmix->hostname, sizeof pmix->hostname, "%s", config->names[config->self]);
     atomic_store(&closing, false);
     mu_pmix_open_one = pmix;
@@ -61,7 +57,6 @@ static struct mu_pmix *open_module(const struct mu_pmix_config *config, char tex
     }
     snprintf(text, MU_PMIX_TEXT_MAX, "PMIx_server_init: %s", PMIx_Error_string(status));
     mu_pmix_open_one = NULL;
-    free(pmix->dead);
     free(pmix);
     return NULL;
 }
@@ -133,7 +128,6 @@ static void close_module(struct mu_pmix *pmix)
     mu_upcall_turn(pmix);
     mu_modex_free(pmix);
     mu_pmix_open_one = NULL;
-    free(pmix->dead);
     free(pmix);
 }
 
@@ -158,7 +152,6 @@ __attribute__((visibility("default"))) const struct mu_pmix_module mu_pmix_modul
     .usual_env = mu_space_usual_env,
     .env_free = mu_space_env_free,
     .told = mu_events_told,
-    .known = mu_events_known,
     .ended = mu_space_ended,
     .inside = mu_space_inside,
     .quiet = mu_events_quiet,

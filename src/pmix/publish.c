@@ -12,7 +12,7 @@ static mu_slot keeper_of(const struct mu_pmix *pmix, const struct mu_space *spac
     uint32_t at = (uint32_t)(mu_name_hash(key) % space->run_count);
     for (uint32_t i = 0; i < space->run_count; i++) {
         const struct mu_launch_run *run = &space->runs[(at + i) % space->run_count];
-        if (!pmix->dead[run->slot])
+        if (!pmix->config.host.is_dead(pmix->config.host.owner, run->slot))
             return run->slot;
     }
     return space->runs[at].slot;

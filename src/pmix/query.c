@@ -53,12 +53,13 @@ static void load_names(const struct mu_pmix *pmix, pmix_info_t *info)
 static void describe(const struct mu_pmix *pmix, const struct mu_space *space, uint32_t rank,
                      pmix_proc_info_t *described)
 {
-    const struct mu_gone *gone = &space->gone[rank];
+    struct mu_local_event event;
+    bool is_gone = mu_space_gone(space, rank, &event);
     PMIX_LOAD_PROCID(&described->proc, space->name, rank);
     described->hostname = strdup(pmix->config.names[mu_space_node(space, rank)]);
     described->executable_name = strdup("");
-    described->exit_code = gone->exit_code;
-    described->state = gone->verdict == 0 ? PMIX_PROC_STATE_RUNNING : gone->state;
+    described->exit_code = is_gone ? mu_events_exit_code(&event.evidence.how) : 0;
+    described->state = is_gone ? mu_events_state(&event.evidence) : PMIX_PROC_STATE_RUNNING;
 }
 
 static void load_table(const struct mu_pmix *pmix, const struct mu_space *space, bool local,

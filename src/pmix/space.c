@@ -63,6 +63,12 @@ struct mu_client_here *mu_space_client(const struct mu_space *space, uint32_t ra
     return found ? &space->here[low] : NULL;
 }
 
+bool mu_space_gone(const struct mu_space *space, uint32_t rank, struct mu_local_event *event)
+{
+    const struct mu_pmix_host *host = &mu_pmix_open_one->config.host;
+    return host->gone(host->owner, space->number, rank, event);
+}
+
 mu_slot mu_space_node(const struct mu_space *space, uint32_t rank)
 {
     struct mu_launch_job spec = {
@@ -278,8 +284,6 @@ static void register_client(struct mu_space *space, uint32_t rank)
 
 static void free_space(struct mu_space *space)
 {
-    free(space->runs);
-    free(space->gone);
     free(space->here);
     free(space->folder);
     free(space->linked);
@@ -305,20 +309,17 @@ static struct mu_space *make_space(const struct mu_pmix *pmix, const struct mu_p
     space->number = job->number;
     space->size = job->size;
     space->run_count = job->run_count;
-    space->runs = calloc(job->run_count, sizeof *space->runs);
-    space->gone = calloc(job->size, sizeof *space->gone);
+    space->runs = job->runs;
     space->here = calloc(here + (size_t)1, sizeof *space->here);
     space->folder = strdup(job->folder);
     space->on_host = job->on_host;
     space->crowded = count_on_host(pmix) + job->on_host > pmix->config.processors;
     space->parent = job->parent;
     mu_space_name(pmix, job->number, space->name);
-    if (space->runs == NULL || space->gone == NULL || space->here == NULL ||
-        space->folder == NULL) {
+    if (space->here == NULL || space->folder == NULL) {
         free_space(space);
         return NULL;
     }
-    memcpy(space->runs, job->runs, job->run_count * sizeof *space->runs);
     for (uint32_t i = 0; i < job->run_count; i++)
         for (uint32_t k = 0; job->runs[i].slot == pmix->config.self && k < job->runs[i].count; k++)
             space->here[space->here_count++].rank = job->runs[i].first + k;

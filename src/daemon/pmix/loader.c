@@ -31,11 +31,8 @@ enum loader_state {
 /* A job that libpmix does not know yet. */
 struct waiting {
     struct waiting *next;
-    struct mu_launch_run *runs;
     struct mu_pmix_job job;
     char folder[PATH_MAX];
-    uint32_t *ended; /* processes of this node that have */
-    uint32_t ended_count;
 };
 
 /* A question that came meanwhile: the module of another node was faster. */
@@ -176,31 +173,18 @@ static struct waiting *find_waiting(const struct mu_pmix_loader *loader, uint32_
     return waiting;
 }
 
-static void free_waiting(struct waiting *waiting)
-{
-    free(waiting->runs);
-    free(waiting->ended);
-    free(waiting);
-}
-
 /* Without it the job runs without PMIx. */
 static struct waiting *keep_waiting(struct mu_pmix_loader *loader, const struct mu_pmix_job *job)
 {
     struct waiting *waiting = calloc(1, sizeof *waiting);
-    struct mu_launch_run *runs = malloc(job->run_count * sizeof *runs);
-    int error = waiting == NULL || runs == NULL
-                    ? ENOMEM
-                    : mu_scratch_job(&loader->scratch, job->number, waiting->folder);
+    int error =
+        waiting == NULL ? ENOMEM : mu_scratch_job(&loader->scratch, job->number, waiting->folder);
     if (error != 0) {
         mu_warn("job %" PRIu32 " runs without PMIx: %s", job->number, strerror(error));
         free(waiting);
-        free(runs);
         return NULL;
     }
-    memcpy(runs, job->runs, job->run_count * sizeof *runs);
-    waiting->runs = runs;
     waiting->job = *job;
-    waiting->job.runs = runs;
     waiting->job.folder = waiting->folder;
     struct waiting **end = &loader->waiting;
     while (*end != NULL)
@@ -209,13 +193,13 @@ static struct waiting *keep_waiting(struct mu_pmix_loader *loader, const struct 
     return waiting;
 }
 
-static void keep_ended(struct waiting *waiting, uint32_t rank)
+/* Processes of this node that have ended meanwhile. */
+static void tell_ended(struct mu_pmix_loader *loader, uint32_t job)
 {
-    size_t bytes = (waiting->ended_count + (size_t)1) * sizeof *waiting->ended;
-    waiting->ended = realloc(waiting->ended, bytes);
-    if (waiting->ended == NULL)
-        abort(); /* somebody would wait for it for ever */
-    waiting->ended[waiting->ended_count++] = rank;
+    const struct mu_roll_job *known = mu_roll_find(loader->config.roll, job);
+    for (uint32_t i = 0; known != NULL && i < known->here_count; i++)
+        if (mu_roll_state(known, known->here[i].rank) >= MU_RANK_LEFT)
+            loader->module->ended(loader->pmix, job, known->here[i].rank);
 }
 
 /* The first one that waits. */
@@ -228,15 +212,13 @@ static void begin(struct mu_pmix_loader *loader)
                               ? loader->module->job_begin(loader->pmix, &waiting->job)
                               : "it is not served";
     if (why_not == NULL) {
-        loader->config.begun(loader->config.host.owner, job);
-        for (uint32_t i = 0; i < waiting->ended_count; i++)
-            loader->module->ended(loader->pmix, job, waiting->ended[i]);
+        tell_ended(loader, job);
     } else {
         if (loader->state == RUNS)
             mu_warn("job %" PRIu32 " runs without PMIx: %s", job, why_not);
         let_go(loader, job);
     }
-    free_waiting(waiting);
+    free(waiting);
 }
 
 static void begin_all(struct mu_pmix_loader *loader)
@@ -428,10 +410,12 @@ bool mu_pmix_loader_job(struct mu_pmix_loader *loader, uint32_t number,
 {
     if (loader == NULL)
         return false;
+    const struct mu_roll_job *known = mu_roll_find(loader->config.roll, number);
+    assert(known != NULL); /* it has begun */
     struct mu_pmix_job job = {.number = number,
                               .size = spec->size,
                               .run_count = spec->run_count,
-                              .runs = spec->runs,
+                              .runs = known->spec.runs,
                               .on_host = count_on_host(loader, spec),
                               .parent = spec->parent};
     if (loader->state == FAILED || keep_waiting(loader, &job) == NULL)
@@ -455,7 +439,7 @@ void mu_pmix_loader_over(struct mu_pmix_loader *loader, uint32_t job)
             continue;
         }
         *link = waiting->next;
-        free_waiting(waiting);
+        free(waiting);
     }
     if (loader->state == RUNS)
         loader->module->job_over(loader->pmix, job);
@@ -503,19 +487,10 @@ void mu_pmix_loader_told(struct mu_pmix_loader *loader, const struct mu_local_ev
         loader->module->told(loader->pmix, event);
 }
 
-void mu_pmix_loader_known(struct mu_pmix_loader *loader, const struct mu_local_event *event)
-{
-    if (runs(loader))
-        loader->module->known(loader->pmix, event);
-}
-
 void mu_pmix_loader_ended(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank)
 {
-    struct waiting *waiting = loader != NULL ? find_waiting(loader, job) : NULL;
     if (runs(loader))
         loader->module->ended(loader->pmix, job, rank);
-    else if (waiting != NULL)
-        keep_ended(waiting, rank);
 }
 
 bool mu_pmix_loader_inside(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank)
@@ -625,7 +600,7 @@ void mu_pmix_loader_close(struct mu_pmix_loader *loader)
     while (loader->waiting != NULL) {
         struct waiting *waiting = loader->waiting;
         loader->waiting = waiting->next;
-        free_waiting(waiting);
+        free(waiting);
     }
     mu_scratch_close(&loader->scratch);
     bool has_handles = loader->handles > 0;

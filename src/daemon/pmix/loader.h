@@ -4,6 +4,7 @@
 #define MU_DAEMON_PMIX_LOADER_H
 
 #include "daemon/pmix/module.h"
+#include "daemon/roll/roll.h"
 
 #include <netinet/in.h>
 #include <uv.h>
@@ -24,10 +25,7 @@ struct mu_pmix_loader_config {
     /* 'wake' and 'later' lead to the two functions below; 'ready' means that a job which was held
      * can go on, with PMIx or without. */
     struct mu_pmix_host host;
-    /* The module has a job from now on, and knows nothing of what happened before:
-     * mu_pmix_loader_known() for each node and each process of that job that is gone.  With the
-     * host's owner. */
-    void (*begun)(void *owner, uint32_t job);
+    const struct mu_roll *roll; /* open for longer than this */
 };
 
 /* NULL: no memory.  Begins to load the module. */
@@ -43,7 +41,7 @@ void mu_pmix_loader_later(struct mu_pmix_loader *loader, uint64_t ms);
 /* Frees it; handles of the loop are closed when it runs next.  NULL is none, as everywhere here. */
 void mu_pmix_loader_close(struct mu_pmix_loader *loader);
 
-/* True: its processes have to wait for the hook 'ready'. */
+/* A job of the roll.  True: its processes have to wait for the hook 'ready'. */
 bool mu_pmix_loader_job(struct mu_pmix_loader *loader, uint32_t job,
                         const struct mu_launch_job *spec);
 void mu_pmix_loader_over(struct mu_pmix_loader *loader, uint32_t job);
@@ -53,7 +51,6 @@ char **mu_pmix_loader_env(struct mu_pmix_loader *loader, uint32_t job, uint32_t 
 char **mu_pmix_loader_usual_env(struct mu_pmix_loader *loader, uint32_t job);
 void mu_pmix_loader_env_free(struct mu_pmix_loader *loader, char **env);
 void mu_pmix_loader_told(struct mu_pmix_loader *loader, const struct mu_local_event *event);
-void mu_pmix_loader_known(struct mu_pmix_loader *loader, const struct mu_local_event *event);
 void mu_pmix_loader_ended(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank);
 bool mu_pmix_loader_inside(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank);
 void mu_pmix_loader_quiet(struct mu_pmix_loader *loader, uint32_t job, uint32_t rank, mu_slot node);

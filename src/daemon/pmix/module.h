@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MU_PMIX_VERSION = 8, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
+enum { MU_PMIX_VERSION = 9, MU_PMIX_TEXT_MAX = 256, MU_PMIX_NAME_MAX = 64 };
 
 struct mu_pmix; /* the module's own */
 
@@ -66,6 +66,9 @@ struct mu_pmix_host {
      * else spawned() follows with this number, unless the job is over first. */
     const char *(*spawn)(void *owner, uint32_t job, uint32_t rank, uint32_t number,
                          const struct mu_launch_job *wish);
+    /* What is known: is a process gone (how, in *event), and is a node dead? */
+    bool (*gone)(void *owner, uint32_t job, uint32_t rank, struct mu_local_event *event);
+    bool (*is_dead)(void *owner, mu_slot node);
     /* A process of this node has stopped its heartbeats.  Those of its job here have heard it. */
     void (*quiet)(void *owner, uint32_t job, uint32_t rank);
     /* A process wants its whole job to end. */
@@ -86,7 +89,7 @@ struct mu_pmix_job {
     uint32_t number;
     uint32_t size; /* ranks */
     uint32_t run_count;
-    const struct mu_launch_run *runs; /* where they are; valid within the call */
+    const struct mu_launch_run *runs; /* where they are; valid until job_over() */
     const char *folder;               /* of the job, on this node; valid within the call */
     uint32_t on_host;                 /* its processes on this host, of all nodes that are here */
     struct mu_launch_parent parent;
@@ -120,9 +123,6 @@ struct mu_pmix_module {
     void (*env_free)(char **env);
     /* What everybody hears; each once. */
     void (*told)(struct mu_pmix *pmix, const struct mu_local_event *event);
-    /* Right after job_begin(): nodes, and processes of that job, that were gone before.  That is
-     * news to nobody. */
-    void (*known)(struct mu_pmix *pmix, const struct mu_local_event *event);
     /* A process of this node has ended, whether that is news or not. */
     void (*ended)(struct mu_pmix *pmix, uint32_t job, uint32_t rank);
     /* Is it inside: has this process of this node connected, and not called PMIx_Finalize since? */

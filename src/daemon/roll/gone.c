@@ -131,6 +131,11 @@ static uint32_t find(const struct mu_gone_list *list, uint32_t index)
     return i;
 }
 
+uint32_t mu_gone_place(const struct mu_gone_list *list, uint32_t index)
+{
+    return mu_gone_has(list, index) ? find(list, index) : UINT32_MAX;
+}
+
 void mu_gone_back(struct mu_gone_list *list, uint32_t index)
 {
     list->gone[find(list, index)].back = true;

@@ -58,6 +58,9 @@ void mu_gone_prove(struct mu_gone_list *list, uint32_t index, const struct mu_ev
 /* How many became known before the event with that serial. */
 uint32_t mu_gone_before(const struct mu_gone_list *list, uint64_t serial);
 
+/* The place of one that is there; UINT32_MAX: it is not. */
+uint32_t mu_gone_place(const struct mu_gone_list *list, uint32_t index);
+
 /* The first one from the i-th on that has not come back. */
 uint32_t mu_gone_next(const struct mu_gone_list *list, uint32_t i);
 
