@@ -285,7 +285,7 @@ static void print_words(const struct accuracy *a)
            "nor do %llu verdicts in them; %zu %s\n",
            (double)stall_longest_ns(&a->windows) / 1e6, a->spoilt,
            (double)a->windows.limit_ns / 1e6, (unsigned long long)a->excused, a->machines,
-           a->machines == 1 ? "machine" : "machines, one after the other");
+           a->machines == 1 ? "cluster" : "clusters, one after the other");
 }
 
 static void tell_too_little(const struct accuracy *a)
@@ -298,37 +298,28 @@ static void tell_too_little(const struct accuracy *a)
 
 /* ---- the command ---- */
 
-static const char about[] =
-    "Runs daemons that nobody kills, on a host that is kept busy, and counts who is declared "
-    "dead:\n"
-    "every verdict is false.\n"
-    "\n"
-    "A timer on each core, with a priority above all daemons, notes how long the host itself "
-    "stands\n"
-    "still; stalls within a timeout of each other are added up.  Seconds in which that was longer\n"
-    "than timeout - period are reported and repeated (the run takes up to twice as long), and\n"
-    "verdicts in them are not counted as false.  After a verdict everything goes on with new\n"
-    "daemons.\n"
-    "\n"
-    "heartbeats: datagrams sent, acknowledgements included. lag_us: how late heartbeat threads "
-    "woke\n"
-    "up, since they started; the worst thread. machines: how often daemons were started.  Exit 1\n"
-    "when a verdict is false, or when the host stood still in more than half of all seconds.";
-
 int cmd_bench_accuracy(int argc, char **argv)
 {
     uint64_t nodes = 64, period_ms = 100, timeout_ms = 200, load = 0, seconds = 60;
     bool json = false, launch = false;
     const struct arg args[] = {
-        {"nodes", ARG_NUMBER, &nodes, 2, MACHINE_NODES_MAX, "N", "nodes, a daemon on each (64)"},
-        {"period-ms", ARG_NUMBER, &period_ms, 1, 60000, "MS", "between two heartbeats (100)"},
-        {"timeout-ms", ARG_NUMBER, &timeout_ms, 2, 600000, "MS", "of silence, then dead (200)"},
-        {"load", ARG_NUMBER, &load, 0, 64, "L", "processes that compute, for each core (0)"},
-        {"launch", ARG_FLAG, &launch, 0, 0, NULL, "start short processes all the time"},
-        {"seconds", ARG_NUMBER, &seconds, 1, 86400, "S", "how long (60)"},
+        {"nodes", ARG_NUMBER, &nodes, 2, MACHINE_NODES_MAX, "N", "nodes [default: 64]"},
+        {"period-ms", ARG_NUMBER, &period_ms, 1, 60000, "MS", "heartbeat period [default: 100]"},
+        {"timeout-ms", ARG_NUMBER, &timeout_ms, 2, 600000, "MS",
+         "heartbeat timeout [default: 200]"},
+        {"load", ARG_NUMBER, &load, 0, 64, "L", "computing processes per core [default: 0]"},
+        {"launch", ARG_FLAG, &launch, 0, 0, NULL, "load by short processes as well"},
+        {"seconds", ARG_NUMBER, &seconds, 1, 86400, "S", "duration [default: 60]"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
-    const struct command command = {path, about, NULL, args, sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = path,
+        .about = "Count false positives of failure detection on a busy host.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster bench accuracy --nodes 16 --load 4 --seconds 60",
+        .exits = "0 success   1 a false positive, or the host stalled too often   2 usage error",
+    };
     args_parse(&command, argc, argv);
     const char *broken = rig_times_error(period_ms, timeout_ms);
     if (broken != NULL)

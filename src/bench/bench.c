@@ -1,20 +1,17 @@
 #include "command/commands.h"
 
 static const struct subcommand commands[] = {
-    {"procfail", "from the death of a process to the last survivor that reads of it",
-     cmd_bench_procfail},
-    {"floor", "the same with bare sockets and no protocol, alone", cmd_bench_floor},
-    {"nodefail", "from the failure of nodes to the last survivor that reads of them",
-     cmd_bench_nodefail},
-    {"accuracy", "who is declared dead although nobody dies, on a busy host", cmd_bench_accuracy},
-    {"agree", "how long processes take to agree, also when one of them dies", cmd_bench_agree},
-    {"agree-stress", "agreements while processes and daemons are killed, until one is left",
-     cmd_bench_agree_stress},
-    {"noise", "what heartbeats take when nothing happens, against bare sockets", cmd_bench_noise},
+    {"procfail", "time from a process failure to the last notification", cmd_bench_procfail},
+    {"floor", "the same with plain sockets and no protocol", cmd_bench_floor},
+    {"nodefail", "time from node failures to the last notification", cmd_bench_nodefail},
+    {"accuracy", "false positives on a busy host", cmd_bench_accuracy},
+    {"agree", "duration of agreements, also with failures", cmd_bench_agree},
+    {"agree-stress", "agreements while processes and daemons are killed", cmd_bench_agree_stress},
+    {"noise", "cost of heartbeats in an idle cluster", cmd_bench_noise},
 };
 
 int cmd_bench(int argc, char **argv)
 {
-    return cli_dispatch("muster bench", "What muster takes, measured here.", commands,
-                        sizeof commands / sizeof commands[0], argc, argv);
+    return cli_dispatch("muster bench", "Benchmark muster on this host, against plain sockets.",
+                        commands, sizeof commands / sizeof commands[0], argc, argv);
 }

@@ -168,28 +168,22 @@ static void print_words(const struct noise *n)
 
 /* ---- the command ---- */
 
-static const char about[] =
-    "What heartbeats take of a machine in which nothing happens.\n"
-    "\n"
-    "cpu_ns_per_period: of the heartbeat thread of a daemon, in one period; the median of all\n"
-    "daemons.  bare_ns: the same of processes, as many, that only send one datagram to the next "
-    "in\n"
-    "each period and answer each that comes, with bare sockets, the same priority and as many\n"
-    "bytes; both take turns for a second or ten periods.  bytes_per_s_per_node: what a node "
-    "sends,\n"
-    "without the headers of UDP and IP.  pss_mib_per_daemon: memory; only root may know it.";
-
 int cmd_bench_noise(int argc, char **argv)
 {
     uint64_t nodes = 64, period_ms = 100, rounds = 5;
     bool json = false;
     const struct arg args[] = {
-        {"nodes", ARG_NUMBER, &nodes, 2, MACHINE_NODES_MAX, "N", "nodes, a daemon on each (64)"},
-        {"period-ms", ARG_NUMBER, &period_ms, 1, 60000, "MS", "between two heartbeats (100)"},
-        {"rounds", ARG_NUMBER, &rounds, 1, 10000, "R", "turns of each (5)"},
+        {"nodes", ARG_NUMBER, &nodes, 2, MACHINE_NODES_MAX, "N", "nodes [default: 64]"},
+        {"period-ms", ARG_NUMBER, &period_ms, 1, 60000, "MS", "heartbeat period [default: 100]"},
+        {"rounds", ARG_NUMBER, &rounds, 1, 10000, "R", "rounds [default: 5]"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
-    const struct command command = {path, about, NULL, args, sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = path,
+        .about = "Measure CPU time, traffic and memory of an idle cluster.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+    };
     args_parse(&command, argc, argv);
 
     static struct noise n;

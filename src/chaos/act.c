@@ -3,7 +3,6 @@
 #include "chaos/pids.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -45,10 +44,10 @@ static bool open_links(const struct operator_found *found, const struct chaos_li
             const struct operator_daemon *daemon = daemon_of(found, slot);
             struct operator_link *link = &hold->links[hold->link_count];
             if (daemon == NULL) {
+                char id[OPERATOR_ID_DIGITS + 1];
                 snprintf(why, OPERATOR_TEXT_MAX,
-                         "machine %016" PRIx64 " has no node %u on this host ('muster status' "
-                         "shows its nodes)",
-                         found->daemons[0].machine, slot);
+                         "cluster %s has no node %u on this host ('muster status' lists its nodes)",
+                         operator_id_text(found->daemons[0].machine, id), slot);
                 return false;
             }
             if (!(greet ? operator_open : operator_reach)(link, daemon)) {
@@ -121,7 +120,8 @@ static bool wait_gone(const struct chaos_hold *hold, char why[OPERATOR_TEXT_MAX]
 {
     for (uint32_t i = 0; i < hold->pidfd_count; i++)
         if (poll(&(struct pollfd){.fd = hold->pidfds[i], .events = POLLIN}, 1, GONE_MS) != 1) {
-            snprintf(why, OPERATOR_TEXT_MAX, "killed, but not gone after %d s", GONE_MS / 1000);
+            snprintf(why, OPERATOR_TEXT_MAX, "sent SIGKILL, but not all have ended after %d s",
+                     GONE_MS / 1000);
             return false;
         }
     return true;
@@ -154,7 +154,7 @@ static bool do_signal(const struct operator_found *found, const struct chaos_fau
         return false;
     if (fault->verb == CHAOS_STOP && held &&
         guard_start(&hold->guard, hold->pidfds, hold->pidfd_count, SIGCONT) != 0) {
-        snprintf(why, OPERATOR_TEXT_MAX, "no guard for what is stopped: %s", strerror(errno));
+        snprintf(why, OPERATOR_TEXT_MAX, "cannot guard what is to be stopped: %s", strerror(errno));
         return false;
     }
     bool good = true;

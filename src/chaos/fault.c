@@ -64,12 +64,12 @@ static const char *take_span(struct words *words, const char *name, uint64_t *ns
 {
     const char *text = take_any(words);
     if (text == NULL)
-        return fail(why, "'%s' is followed by a span like 50ms, and nothing is there", name);
+        return fail(why, "missing DURATION after '%s', for example 50ms", name);
     if (*ns != 0)
-        return fail(why, "'%s %s', but that was said before", name, text);
+        return fail(why, "'%s %s' is given twice", name, text);
     if (!span_parse(text, ns) || *ns == 0)
-        return fail(why, "'%s' is '%s', but must be a span over 0 like 50ms, 1.5s or 250us", name,
-                    text);
+        return fail(why, "'%s' is '%s', but must be a duration over 0 like 50ms, 1.5s or 250us",
+                    name, text);
     return NULL;
 }
 
@@ -90,9 +90,9 @@ static const char *take_peers(struct words *words, struct mu_chaos *net, char wh
     const char *text = take_any(words);
     struct chaos_list list;
     if (text == NULL)
-        return fail(why, "'peers' is followed by a list of nodes, and nothing is there");
+        return fail(why, "missing list of nodes after 'peers'");
     if (net->range_count != 0)
-        return fail(why, "'peers %s', but that was said before", text);
+        return fail(why, "'peers %s' is given twice", text);
     if (chaos_list_parse(text, &list, why) != NULL)
         return why;
     net->range_count = list.count;
@@ -138,12 +138,14 @@ static const char *finish(struct chaos_fault *fault, char why[CHAOS_WHY_MAX])
     if (!is_of_network(fault->verb))
         return NULL;
     if (fault->target.is_process)
-        return fail(why, "'%s' is for nodes: a process has no network of its own",
+        return fail(why, "'%s' takes nodes only: a process has no network of its own",
                     verbs[fault->verb]);
     if (fault->verb == CHAOS_FLAP && (net->down_ns == 0 || net->up_ns == 0))
-        return fail(why, "'flap' needs 'down' and 'up', each with a span");
+        return fail(
+            why,
+            "flap needs 'down' and 'up' DURATION (--down, --up), for example down 50ms up 200ms");
     if (fault->verb == CHAOS_SLOW && net->delay_ns == 0)
-        return fail(why, "'slow' needs 'by' with a span");
+        return fail(why, "slow needs 'by' DURATION (--by), for example by 20ms");
     net->kind = kinds[fault->verb];
     net->for_ns = fault->for_ns;
     if (net->kind != MU_CHAOS_NONE && !net->in && !net->out)
@@ -162,11 +164,11 @@ const char *chaos_fault_parse(const char *const *words, uint32_t count, struct c
         if (strcmp(verb, verbs[i]) == 0)
             fault->verb = (enum chaos_verb)i;
     if (fault->verb == CHAOS_VERBS)
-        return fail(why, "'%s' is none of kill, stop, cont, cut, heal, flap and slow",
+        return fail(why, "unknown fault '%s' (known: kill, stop, cont, cut, heal, flap, slow)",
                     verb == NULL ? "" : verb);
     if (target == NULL)
-        return fail(why, "'%s' is followed by node=LIST%s, and nothing is there", verb,
-                    is_of_network(fault->verb) ? "" : " or proc=JOB.LIST");
+        return fail(why, "missing node=LIST%s after '%s'",
+                    is_of_network(fault->verb) ? "" : " or proc=JOB.LIST", verb);
     const char *error = chaos_target_parse(target, &fault->target, why);
     while (error == NULL && rest.left > 0)
         error = take_option(fault, &rest, why);

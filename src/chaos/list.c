@@ -60,7 +60,7 @@ const char *chaos_list_parse(const char *text, struct chaos_list *list, char why
         at = read_range(at, &list->ranges[list->count++]);
         if (at == NULL) {
             snprintf(why, CHAOS_WHY_MAX,
-                     "'%.60s' is no list of numbers like 3 or 0-2,5, each below %u", text,
+                     "'%.60s' is not a list of numbers like 3 or 0-2,5, each below %u", text,
                      MU_SIZE_MAX);
             return why;
         }

@@ -32,7 +32,8 @@ const char *chaos_nft_peers_error(const char *text, char why[CHAOS_WHY_MAX])
         }
         if (!good || inet_pton(AF_INET, one, &address) != 1) {
             snprintf(why, CHAOS_WHY_MAX,
-                     "--peers is '%.60s', but with nft must be addresses like 10.0.0.4,10.1.0.0/16",
+                     "--peers is '%.60s', but with --with nft must be addresses like "
+                     "10.0.0.4,10.1.0.0/16",
                      text);
             return why;
         }
@@ -83,7 +84,7 @@ static bool run_nft(const char *table, const struct chaos_fault *fault, const ch
     if_freenameindex(devices);
     if (pclose(nft) == 0)
         return true;
-    snprintf(why, OPERATOR_TEXT_MAX, "'nft -f -' failed; what it said stands above");
+    snprintf(why, OPERATOR_TEXT_MAX, "'nft -f -' failed: see its message above");
     return false;
 }
 
@@ -148,11 +149,11 @@ static bool check_node(const struct operator_found *found, const struct chaos_li
     if (!good)
         snprintf(why, OPERATOR_TEXT_MAX, "node %u %.400s", slot, link.why);
     else if (chaos_list_size(nodes) != 1)
-        snprintf(why, OPERATOR_TEXT_MAX, "nft cuts off the host of one node at a time");
+        snprintf(why, OPERATOR_TEXT_MAX, "--with nft disconnects one node at a time");
     else if (strncmp(address, "127.", 4) == 0)
         snprintf(why, OPERATOR_TEXT_MAX,
-                 "node %u listens at %s, but nft needs a node with an address of its own", slot,
-                 address);
+                 "node %u listens at %s, but --with nft needs a node with an address of its own",
+                 slot, address);
     else
         return true;
     return false;
@@ -185,9 +186,8 @@ bool chaos_nft_end(struct chaos_nft *nft, char why[OPERATOR_TEXT_MAX])
         ;
     nft->guard = 0;
     if (status != 0)
-        snprintf(
-            why, OPERATOR_TEXT_MAX,
-            "the table 'netdev %s' could not be removed: 'nft list ruleset' shows what is left",
-            nft->table);
+        snprintf(why, OPERATOR_TEXT_MAX,
+                 "cannot remove the nft table 'netdev %s' ('nft list ruleset' shows it)",
+                 nft->table);
     return status == 0;
 }

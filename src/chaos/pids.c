@@ -60,7 +60,7 @@ bool chaos_pids_of_daemon(const struct operator_link *link, struct chaos_pids *p
                           char why[OPERATOR_TEXT_MAX])
 {
     if (link->pid == 0) {
-        snprintf(why, OPERATOR_TEXT_MAX, "node %u is of another pid namespace", link->slot);
+        snprintf(why, OPERATOR_TEXT_MAX, "node %u is in another PID namespace", link->slot);
         return false;
     }
     int fd = guard_hold(link->pid);
@@ -70,7 +70,7 @@ bool chaos_pids_of_daemon(const struct operator_link *link, struct chaos_pids *p
         return add(pids, fd, why);
     if (fd >= 0)
         close(fd);
-    snprintf(why, OPERATOR_TEXT_MAX, "node %u is gone", link->slot);
+    snprintf(why, OPERATOR_TEXT_MAX, "node %u has ended", link->slot);
     return false;
 }
 
@@ -152,7 +152,7 @@ static void say_missing(const struct search *search, const char *silent, char *w
         for (uint32_t rank = list->ranges[r].first; rank <= list->ranges[r].last; rank++)
             if (!chaos_list_has(&search->found, rank)) {
                 snprintf(why, OPERATOR_TEXT_MAX,
-                         "process %" PRIu32 " of job %" PRIu32 " does not run on this host%.300s",
+                         "rank %" PRIu32 " of job %" PRIu32 " does not run on this host%.300s",
                          rank, search->target->job, silent);
                 return;
             }

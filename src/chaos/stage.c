@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- a machine that is there ---- */
 
@@ -24,7 +25,7 @@ bool chaos_stage_find(struct chaos_stage *stage, const struct command *command, 
     *stage = (struct chaos_stage){0};
     end_signals(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    return operator_find(command, prefix, &stage->found);
+    return operator_find(command, &(struct operator_choice){.prefix = prefix}, &stage->found);
 }
 
 static bool sleep_ms(struct chaos_stage *stage, uint32_t ms)
@@ -64,7 +65,7 @@ bool chaos_stage_open(struct chaos_stage *stage, const struct chaos_stage_config
     stage->signal = stage->rig.signal;
     for (mu_slot slot = 0; good && slot < config->nodes; slot++)
         stage->found.daemons[stage->found.count++] =
-            (struct operator_daemon){machine_id(stage->rig.machine), slot};
+            (struct operator_daemon){machine_id(stage->rig.machine), slot, geteuid()};
     return good;
 }
 

@@ -7,6 +7,7 @@
 #include "host/clock.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <search.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -124,21 +125,79 @@ static void print_json(mu_slot told_by, const struct mu_local_event *event)
     output_json(object);
 }
 
-static void print_words(const struct mu_local_event *event)
+/* Ranks of one job that failed with one node are one line, though each is an event of its own. */
+struct group {
+    uint32_t job, node, first, last, count;
+    mu_slot seen_by;
+    uint64_t seen_ns;
+};
+
+enum { WHAT_MAX = ACCOUNT_SENTENCE_MAX + 32, WHAT_WIDTH = 56 };
+
+static void print_line(uint64_t age_ns, const char *what, mu_slot seen_by)
+{
+    static bool has_head;
+    char age[32];
+    if (!has_head)
+        printf("%-9s  %-*s  %s\n", "AGE", WHAT_WIDTH, "WHAT", "DETECTED BY");
+    has_head = true;
+    snprintf(age, sizeof age, "%.3f s", (double)age_ns / 1e9);
+    printf("%-9s  %-*s  node %u\n", age, WHAT_WIDTH, what, seen_by);
+    fflush(stdout);
+}
+
+static void end_group(struct group *group)
+{
+    char what[WHAT_MAX];
+    uint64_t now_ns = mu_now_ns();
+    if (group->count == 0)
+        return;
+    if (group->count == 1)
+        snprintf(what, sizeof what, "  with it rank %u.%u", group->job, group->first);
+    else
+        snprintf(what, sizeof what, "  with it ranks %u.%u-%u", group->job, group->first,
+                 group->last);
+    print_line(now_ns > group->seen_ns ? now_ns - group->seen_ns : 0, what, group->seen_by);
+    group->count = 0;
+}
+
+/* True: it went into the group. */
+static bool add_to_group(struct group *group, const struct mu_local_event *event)
+{
+    if (event->subject != MU_SUBJECT_PROCESS || event->evidence.cause != MU_CAUSE_NODE_LOST)
+        return false;
+    bool is_next = group->count > 0 && group->job == event->job && group->node == event->node &&
+                   group->last + 1 == event->rank;
+    if (!is_next) {
+        end_group(group);
+        *group = (struct group){.job = event->job,
+                                .node = event->node,
+                                .first = event->rank,
+                                .seen_by = event->evidence.seen_by,
+                                .seen_ns = mu_now_ns() - age_now_ns(event)};
+    }
+    group->last = event->rank;
+    group->count++;
+    return true;
+}
+
+static void print_words(struct group *group, const struct mu_local_event *event)
 {
     struct account account;
-    char text[ACCOUNT_SENTENCE_MAX];
+    char text[ACCOUNT_SENTENCE_MAX], what[WHAT_MAX];
+    if (add_to_group(group, event))
+        return;
+    end_group(group);
     account_of_event(&account, event);
-    printf("%9.3f s ago  %s   seen by node %u, %u hop%s\n", (double)age_now_ns(event) / 1e9,
-           account_sentence(&account, text), event->evidence.seen_by, event->hops,
-           event->hops == 1 ? "" : "s");
-    fflush(stdout);
+    snprintf(what, sizeof what, "%s%s", account_sentence(&account, text),
+             account.cause == MU_CAUSE_WITNESS ? " (witness)" : "");
+    print_line(age_now_ns(event), what, event->evidence.seen_by);
 }
 
 static void print_lost(bool json, mu_slot told_by, uint64_t count)
 {
     if (!json) {
-        printf("%" PRIu64 " events were not read in time; who is gone follows\n", count);
+        printf("%" PRIu64 " events were dropped; the current state follows\n", count);
         fflush(stdout);
         return;
     }
@@ -151,10 +210,32 @@ static void print_lost(bool json, mu_slot told_by, uint64_t count)
 
 /* ---- reading them ---- */
 
+enum { GATHER_MS = 20 }; /* events of one failure follow each other sooner */
+
 struct watcher {
     bool follow, json;
     void *known; /* of tsearch() */
+    struct group group;
+    uint64_t printed;
 };
+
+static void show(struct watcher *watcher, mu_slot told_by, const struct mu_local_event *event)
+{
+    if (!is_new(&watcher->known, event))
+        return;
+    watcher->printed++;
+    if (watcher->json)
+        print_json(told_by, event);
+    else
+        print_words(&watcher->group, event);
+}
+
+/* Whether a message has come, or will be waited for. */
+static bool is_more(const struct operator_link *link, const struct watcher *watcher)
+{
+    struct pollfd ready = {.fd = link->fd, .events = POLLIN};
+    return watcher->group.count == 0 || poll(&ready, 1, GATHER_MS) != 0;
+}
 
 /* Prints what this daemon knows, and goes on while it lives if that is wanted.  True: all that was
  * wanted is printed.  False: the daemon cannot go on, 'why' of the link says why. */
@@ -164,20 +245,20 @@ static bool watch(struct watcher *watcher, struct operator_link *link)
     int timeout_ms = OPERATOR_TIMEOUT_MS;
     if (!operator_say(link, &message))
         return false;
-    while (operator_hear(link, &message, timeout_ms)) {
+    for (;;) {
+        if (!is_more(link, watcher))
+            end_group(&watcher->group);
+        if (!operator_hear(link, &message, timeout_ms))
+            break;
         switch (message.type) {
         case MU_LOCAL_EVENT:
-            if (!is_new(&watcher->known, &message.event))
-                break;
-            if (watcher->json)
-                print_json(link->slot, &message.event);
-            else
-                print_words(&message.event);
+            show(watcher, link->slot, &message.event);
             break;
         case MU_LOCAL_LOST:
             print_lost(watcher->json, link->slot, message.lost.count);
             break;
         case MU_LOCAL_CAUGHT_UP:
+            end_group(&watcher->group);
             if (!watcher->follow)
                 return true;
             timeout_ms = -1;
@@ -186,8 +267,9 @@ static bool watch(struct watcher *watcher, struct operator_link *link)
             return operator_unexpected(link, &message);
         }
         if (ferror(stdout) != 0)
-            return true; /* nobody reads: main() says so */
+            return true; /* main() says so */
     }
+    end_group(&watcher->group);
     return false;
 }
 
@@ -204,7 +286,7 @@ static void print_undecided(bool json, mu_slot by, uint64_t node)
     char text[UNDECIDED_TEXT_MAX];
     undecided_text(by, node, text);
     if (!json) {
-        printf("          now  %s\n", text);
+        printf("now        %s\n", text);
         return;
     }
     json_t *object = json_object();
@@ -231,7 +313,7 @@ static void print_all_undecided(bool json, const struct operator_found *found)
 
 /* Each daemon at most once, from the lowest slot on: until one has told everything, or, of those
  * that are followed, until none is left.  Returns the exit code. */
-static int watch_machine(struct watcher *watcher, const struct operator_found *found)
+static int watch_cluster(struct watcher *watcher, const struct operator_found *found)
 {
     struct operator_link link;
     bool any = false;
@@ -244,9 +326,10 @@ static int watch_machine(struct watcher *watcher, const struct operator_found *f
         any = any || opened;
     }
     if (any && watcher->follow)
-        return 0; /* the machine is over */
-    fprintf(stderr, "%s: no daemon of machine %016" PRIx64 " on this host answers: node %u %s\n",
-            path, found->daemons[0].machine, link.slot, link.why);
+        return 0; /* the cluster has ended */
+    char id[OPERATOR_ID_DIGITS + 1];
+    fprintf(stderr, "%s: no daemon of cluster %s on this host answers: node %u %s\n", path,
+            operator_id_text(found->daemons[0].machine, id), link.slot, link.why);
     return 1;
 }
 
@@ -257,34 +340,40 @@ static void on_interrupt(int number)
     _exit(0);
 }
 
+static void say_none(const struct operator_found *found)
+{
+    char id[OPERATOR_ID_DIGITS + 1];
+    printf("No failures in cluster %s.\n", operator_id_text(found->daemons[0].machine, id));
+}
+
 int cmd_events(int argc, char **argv)
 {
     struct watcher watcher = {0};
-    const char *machine = NULL;
+    struct operator_choice choice = {0};
     const struct arg args[] = {
         {"-f|--follow", ARG_FLAG, &watcher.follow, 0, 0, NULL,
-         "go on with what happens, until the machine is over or Ctrl-C"},
-        OPERATOR_MACHINE_ARG(&machine),
-        {"json", ARG_FLAG, &watcher.json, 0, 0, NULL, "one JSON object per line"},
+         "wait for further events, until the cluster ends"},
+        OPERATOR_CHOICE_ARGS(choice),
+        {"json", ARG_FLAG, &watcher.json, 0, 0, NULL, "one JSON object per event"},
     };
     const struct command command = {
-        path,
-        "Who died or left, when, who saw it first, and how far the news has come: one line each,\n"
-        "in the order in which one daemon of the machine learned it (the lowest slot on this host\n"
-        "that answers).  When that one goes away, -f goes on with the next one.  A node that is\n"
-        "silent, and of which nobody can say whether it is dead, is named as well, as of "
-        "now.\n\n" OPERATOR_HELP,
-        NULL, args, sizeof args / sizeof args[0]};
+        .path = path,
+        .about = "List failures and exits: what, when, and which node detected it.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+    };
     args_parse(&command, argc, argv);
 
     struct operator_found found;
-    if (!operator_find(&command, machine, &found))
+    if (!operator_find(&command, &choice, &found))
         return 1;
     if (watcher.follow) {
         signal(SIGINT, on_interrupt);
         print_all_undecided(watcher.json, &found);
     }
-    int code = watch_machine(&watcher, &found);
+    int code = watch_cluster(&watcher, &found);
+    if (!watcher.follow && !watcher.json && code == 0 && watcher.printed == 0)
+        say_none(&found);
     if (!watcher.follow && code == 0)
         print_all_undecided(watcher.json, &found);
     tdestroy(watcher.known, free);

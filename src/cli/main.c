@@ -5,25 +5,27 @@
 #include <string.h>
 
 static const struct subcommand commands[] = {
-    {"run", "start a parallel job, and the daemons that look after it", cmd_run},
-    {"status", "nodes and jobs of a machine that runs on this host", cmd_status},
-    {"events", "who died or left, when, and who saw it", cmd_events},
-    {"why", "how a node or a process came to be dead, step by step", cmd_why},
+    {"run", "run a parallel job", cmd_run},
+    {"status", "show nodes and jobs of a running cluster", cmd_status},
+    {"events", "list failures and exits", cmd_events},
+    {"why", "explain how a failure was detected", cmd_why},
     {"kill", "end a job on all its nodes", cmd_kill},
-    {"set", "how often nodes beat, and which silence is a death", cmd_set},
-    {"chaos", "faults on purpose: kill, stop, cut off, slow down", cmd_chaos},
-    {"tune", "the shortest times for heartbeats that this host can keep", cmd_tune},
-    {"sim", "run the protocols in a virtual world, up to millions of nodes", cmd_sim},
-    {"bench", "measure it here, against bare sockets", cmd_bench},
+    {"set", "change heartbeat period and timeout", cmd_set},
+    {"chaos", "inject faults: kill, stop, disconnect or delay nodes", cmd_chaos},
+    {"tune", "find the shortest heartbeat settings that this host can keep", cmd_tune},
+    {"sim", "simulate the protocols, up to millions of nodes", cmd_sim},
+    {"bench", "benchmark muster against plain sockets", cmd_bench},
 };
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+    bool is_version =
+        argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0);
+    if (is_version) {
         printf("muster %s\n", MUSTER_VERSION);
-        return 0;
+        return output_ok() ? 0 : 1;
     }
-    int code = cli_dispatch("muster", "muster takes the roll of a parallel machine.", commands,
-                            sizeof commands / sizeof commands[0], argc, argv);
+    int code = cli_dispatch("muster", "Launch parallel jobs, detect failures, notify survivors.",
+                            commands, sizeof commands / sizeof commands[0], argc, argv);
     return output_ok() || code != 0 ? code : 1;
 }

@@ -23,7 +23,7 @@ static bool are_same(const struct times *one, const struct times *other)
 static const char *times_text(const struct times *times, char text[2 * SPAN_TEXT_MAX + 32])
 {
     char period[SPAN_TEXT_MAX], timeout[SPAN_TEXT_MAX];
-    snprintf(text, 2 * SPAN_TEXT_MAX + 32, "heartbeats every %s, timeout %s",
+    snprintf(text, 2 * SPAN_TEXT_MAX + 32, "heartbeat period %s, timeout %s",
              span_text(times->period_ns, period), span_text(times->timeout_ns, timeout));
     return text;
 }
@@ -38,13 +38,13 @@ static void take_operand(const struct command *command, const char *text, struct
     bool is_period = length == strlen("period") && strncmp(text, "period", length) == 0;
     bool is_timeout = length == strlen("timeout") && strncmp(text, "timeout", length) == 0;
     if (equals == NULL || (!is_period && !is_timeout))
-        args_fail(command, "'%s' is neither period=SPAN nor timeout=SPAN", text);
+        args_fail(command, "'%s' is neither period=DURATION nor timeout=DURATION", text);
     uint64_t *to = is_period ? &times->period_ns : &times->timeout_ns;
     if (*to != 0)
-        args_fail(command, "'%s', but the %.*s was said before", text, (int)length, text);
+        args_fail(command, "'%s': the %.*s is given twice", text, (int)length, text);
     if (!span_parse(equals + 1, to))
-        args_fail(command, "%.*s is '%s', but must be a span like 50ms, 1.5s or 250us", (int)length,
-                  text, equals + 1);
+        args_fail(command, "%.*s is '%s', but must be a duration like 50ms, 1.5s or 250us",
+                  (int)length, text, equals + 1);
     if (*to == 0)
         args_fail(command, "%.*s is '%s', but must be at least %s", (int)length, text, equals + 1,
                   is_period ? "1ms" : "two periods");
@@ -110,6 +110,7 @@ static int wait_for_all(const struct operator_found *found, const struct times *
     const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
     char text[2 * SPAN_TEXT_MAX + 32];
     int64_t until_ms = mu_now_ms() + WAIT_MS;
+    char id[OPERATOR_ID_DIGITS + 1];
     struct operator_link link;
     size_t looked = 0, count = 0; /* daemons that are done with; and of these, that have them */
     while (looked < found->count) {
@@ -124,12 +125,15 @@ static int wait_for_all(const struct operator_found *found, const struct times *
         }
     }
     if (looked == found->count) {
-        printf("%s, at all %zu node%s of machine %016" PRIx64 " on this host\n",
-               times_text(wanted, text), count, count == 1 ? "" : "s", found->daemons[0].machine);
+        times_text(wanted, text);
+        printf("Set %s on %s%zu node%s of cluster %s on this host.\n", text,
+               count > 1 ? "all " : "", count, count == 1 ? "" : "s",
+               operator_id_text(found->daemons[0].machine, id));
         return 0;
     }
-    fprintf(stderr, "muster set: %s: told to all nodes of machine %016" PRIx64 ", but node %u %s\n",
-            times_text(wanted, text), found->daemons[0].machine, link.slot, link.why);
+    fprintf(stderr, "muster set: %s: sent to all nodes of cluster %s, but node %u %s\n",
+            times_text(wanted, text), operator_id_text(found->daemons[0].machine, id), link.slot,
+            link.why);
     return 1;
 }
 
@@ -137,6 +141,7 @@ static int wait_for_all(const struct operator_found *found, const struct times *
 static int set_times(const struct operator_found *found, struct times *wanted)
 {
     char text[2 * SPAN_TEXT_MAX + 32];
+    char id[OPERATOR_ID_DIGITS + 1];
     struct operator_link link;
     bool told = false, refused = false;
     const char *broken = NULL;
@@ -152,31 +157,24 @@ static int set_times(const struct operator_found *found, struct times *wanted)
     if (broken != NULL)
         fprintf(stderr, "muster set: %s: %s\n", times_text(wanted, text), broken);
     else
-        fprintf(stderr, "muster set: machine %016" PRIx64 ": node %u %s\n",
-                found->daemons[0].machine, link.slot, link.why);
+        fprintf(stderr, "muster set: cluster %s was not changed: node %u %s\n",
+                operator_id_text(found->daemons[0].machine, id), link.slot, link.why);
     return 1;
 }
 
 int cmd_set(int argc, char **argv)
 {
-    const char *machine = NULL;
-    const struct arg args[] = {OPERATOR_MACHINE_ARG(&machine)};
+    struct operator_choice choice = {0};
+    const struct arg args[] = {OPERATOR_CHOICE_ARGS(choice)};
     const struct command command = {
-        "muster set",
-        "How often nodes beat, and after which silence a node is declared dead: of all nodes of\n"
-        "a machine, while it runs.\n"
-        "\n"
-        "  muster set period=50ms timeout=100ms\n"
-        "\n"
-        "Either may be left out, and stays as it is.  Spans are numbers with us, ms, s, m or h.\n"
-        "The period is at least 1ms, the timeout at least two periods and at most an hour.  What\n"
-        "this host cannot keep is refused: a daemon whose own heartbeats have been late by more\n"
-        "than the timeout leaves after a period would take healthy nodes for dead.  A shorter\n"
-        "timeout counts when two of the longer ones have passed.  The command ends when every "
-        "living\n"
-        "node on this host has the new times; exit code 1 when that is not so after 5 "
-        "seconds.\n\n" OPERATOR_HELP,
-        "period=SPAN timeout=SPAN", args, sizeof args / sizeof args[0]};
+        .path = "muster set",
+        .about = "Change heartbeat period and timeout of a running cluster.",
+        .operand = "[period=DURATION] [timeout=DURATION]",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster set period=50ms timeout=250ms\nmuster set timeout=2s",
+        .exits = "0 success   1 refused, or not on all nodes within 5 s   2 usage error",
+    };
     struct arg_list operands = {0};
     struct times wanted = {0};
     args_parse_all(&command, argc, argv, &operands);
@@ -184,7 +182,7 @@ int cmd_set(int argc, char **argv)
         take_operand(&command, operands.items[i], &wanted);
     free(operands.items);
     if (operands.count == 0)
-        args_fail(&command, "neither period=SPAN nor timeout=SPAN was said");
+        args_fail(&command, "missing period=DURATION or timeout=DURATION");
     const char *broken = wanted.period_ns == 0 || wanted.timeout_ns == 0
                              ? NULL
                              : mu_detect_times_error(wanted.period_ns, wanted.timeout_ns);
@@ -193,7 +191,7 @@ int cmd_set(int argc, char **argv)
         args_fail(&command, "%s: %s", times_text(&wanted, text), broken);
 
     struct operator_found found;
-    if (!operator_find(&command, machine, &found))
+    if (!operator_find(&command, &choice, &found))
         return 1;
     int code = set_times(&found, &wanted);
     operator_free(&found);

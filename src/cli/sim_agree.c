@@ -73,21 +73,24 @@ int cmd_sim_agree(int argc, char **argv)
     uint64_t nodes = 64, crashes = 0, seed = 1, fanout = 2;
     bool json = false, trace = false;
     const struct arg args[] = {
-        {"nodes", ARG_NUMBER, &nodes, 2, MU_SIZE_MAX, "N", "nodes of the machine (64)"},
-        {"crashes", ARG_NUMBER, &crashes, 0, 64, "K", "so many die meanwhile, below --nodes (0)"},
+        {"nodes", ARG_NUMBER, &nodes, 2, MU_SIZE_MAX, "N",
+         "nodes of the simulated cluster [default: 64]"},
+        {"crashes", ARG_NUMBER, &crashes, 0, 64, "K", "nodes that fail meanwhile [default: 0]"},
         {"fanout", ARG_NUMBER, &fanout, 1, 1u << MU_TREE_SHIFT_MAX, "F",
-         "of the tree, a power of two (2)"},
-        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: delays, crashes (1)"},
-        {"trace", ARG_FLAG, &trace, 0, 0, NULL, "print everything that happens"},
+         "fanout of the tree, a power of two [default: 2]"},
+        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S",
+         "random seed for delays and crashes [default: 1]"},
+        {"trace", ARG_FLAG, &trace, 0, 0, NULL, "every event of the run"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
     const struct command command = {
-        "muster sim agree",
-        "Every node contributes at the same time, and all decide the same: once up the tree and\n"
-        "once down.  With --crashes an oracle tells each survivor of each death 0.1 to 0.5 ms "
-        "after\n"
-        "it.  Exit 1 when a law is broken.",
-        NULL, args, sizeof args / sizeof args[0]};
+        .path = "muster sim agree",
+        .about = "Simulate one agreement in a cluster of any size.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster sim agree --nodes 100000\nmuster sim agree --nodes 1024 --crashes 8",
+        .exits = "0 success   1 a guarantee was violated   2 usage error",
+    };
     args_parse(&command, argc, argv);
     if (crashes >= nodes)
         args_fail(&command, "--crashes is %llu, but must be below --nodes, %llu",

@@ -94,29 +94,25 @@ int cmd_sim_check(int argc, char **argv)
     bool json = false, trace = false;
     const char *mutant = NULL, *rules = "ours";
     const struct arg args[] = {
-        {"nodes", ARG_RANGE, nodes, 2, 256, "A:B", "nodes of a world, one size a seed (2:64)"},
-        {"seeds", ARG_RANGE, seeds, 0, INT64_MAX, "A:B", "one world each (1:1000)"},
+        {"nodes", ARG_RANGE, nodes, 2, 256, "A:B",
+         "nodes of a cluster, a size per seed [default: 2:64]"},
+        {"seeds", ARG_RANGE, seeds, 0, INT64_MAX, "A:B",
+         "random seeds, one cluster each [default: 1:1000]"},
         {"rules", ARG_CHOICE, &rules, 0, 0, "ours|printed",
-         "agree: as they are, or as the paper has them"},
-        {"mutant", ARG_TEXT, &mutant, 0, 0, "NAME", "with a rule broken (see sim mutants)"},
-        {"trace", ARG_FLAG, &trace, 0, 0, NULL, "print what happens; one seed only"},
+         "agree: our rules, or those of the paper [default: ours]"},
+        {"mutant", ARG_TEXT, &mutant, 0, 0, "NAME", "rule to break on purpose (see sim mutants)"},
+        {"trace", ARG_FLAG, &trace, 0, 0, NULL, "every event of the run (one seed only)"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
     const struct command command = {
-        "muster sim check",
-        "Small worlds drawn from seeds.  'spread': crashes in the middle of a broadcast, up to "
-        "all\n"
-        "nodes but one, half of the time all neighbours of one node; stops, link resets,\n"
-        "partitions, delays.  'ring': crashes, stops and their end, delays up to the bound, lost,\n"
-        "repeated and recorded datagrams, cuts of pairs and of nodes in one way or both, main "
-        "loops\n"
-        "that stand still, periods that change.  'agree': agreements of several groups, one after\n"
-        "the other and at the same time; crashes, leases that run out, connections that break,\n"
-        "acknowledged failures or not.  'central': crashes, stalls and cuts of hosts and masters, "
-        "lost\n"
-        "and late datagrams, links that get slower, returns.\n"
-        "Every law is checked in each.  Exit 1 on a violation.",
-        "spread|ring|agree|central", args, sizeof args / sizeof args[0]};
+        .path = "muster sim check",
+        .about = "Check the guarantees in many small simulated clusters with random faults.",
+        .operand = "spread|ring|agree|central",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster sim check ring --seeds 1:10000\nmuster sim check agree --nodes 2:8",
+        .exits = "0 success   1 a guarantee was violated   2 usage error",
+    };
     const char *what = args_parse(&command, argc, argv);
     const struct thing *thing = thing_of(&command, what);
     bool printed = strcmp(rules, "printed") == 0;

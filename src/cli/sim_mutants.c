@@ -36,14 +36,16 @@ int cmd_sim_mutants(int argc, char **argv)
 {
     bool json = false;
     const struct arg args[] = {
-        {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object for each mutant"},
+        {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object per mutant"},
     };
-    const struct command command = {"muster sim mutants",
-                                    "Breaks one rule after the other, of all protocols or of one, "
-                                    "and looks whether a\n"
-                                    "checker notices.  Exit 1 when one is missed.",
-                                    "spread|ring|central|agree|gather|view", args,
-                                    sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = "muster sim mutants",
+        .about = "Break one protocol rule after the other and verify that a check fails.",
+        .operand = "[spread|ring|central|agree|gather|view]",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .exits = "0 all were caught   1 one was missed   2 usage error",
+    };
     const char *only = args_parse(&command, argc, argv);
     if (only != NULL && strcmp(only, "spread") != 0 && strcmp(only, "ring") != 0 &&
         strcmp(only, "central") != 0 && strcmp(only, "agree") != 0 && strcmp(only, "gather") != 0 &&

@@ -127,16 +127,18 @@ int cmd_sim_replay(int argc, char **argv)
 {
     struct printing printing = {0};
     const struct arg args[] = {
-        {"trace", ARG_FLAG, &printing.trace, 0, 0, NULL, "print everything that happens to nodes"},
-        {"json", ARG_FLAG, &printing.json, 0, 0, NULL, "one JSON object for each stream"},
+        {"trace", ARG_FLAG, &printing.trace, 0, 0, NULL, "every event of nodes"},
+        {"json", ARG_FLAG, &printing.json, 0, 0, NULL, "one JSON object per stream"},
     };
-    const struct command command = {"muster sim replay",
-                                    "Runs a recorded stream through its protocol again, or all "
-                                    "streams of a folder that 'muster\n"
-                                    "run --record' has made.  Exit 1 when one goes another way "
-                                    "than it was recorded, 2 when one\n"
-                                    "cannot be run.",
-                                    "FILE|DIR", args, sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = "muster sim replay",
+        .about = "Replay a recorded stream, or all streams of a folder, and compare the results.",
+        .operand = "FILE|DIR",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster run --record DIR ./app && muster sim replay DIR",
+        .exits = "0 same result   1 different result   2 usage error, or not a recording",
+    };
     const char *path = args_parse(&command, argc, argv);
     struct stat about;
     if (path == NULL)

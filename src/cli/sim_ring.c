@@ -89,28 +89,27 @@ int cmd_sim_ring(int argc, char **argv)
     bool json = false, trace = false, spread = false;
     const char *fail = "1";
     const struct arg args[] = {
-        {"nodes", ARG_NUMBER, &nodes, 2, MU_SIZE_MAX, "N", "nodes of the machine (64)"},
-        {"fail", ARG_TEXT, &fail, 0, 0, "K|P%", "so many crash or stop (1)"},
-        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: who, when, delays (1)"},
-        {"period-ms", ARG_NUMBER, &period_ms, 1, 3600000, "MS", "between two heartbeats (100)"},
+        {"nodes", ARG_NUMBER, &nodes, 2, MU_SIZE_MAX, "N",
+         "nodes of the simulated cluster [default: 64]"},
+        {"fail", ARG_TEXT, &fail, 0, 0, "K|P%", "nodes that crash or stop [default: 1]"},
+        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S",
+         "random seed for victims, times and delays [default: 1]"},
+        {"period-ms", ARG_NUMBER, &period_ms, 1, 3600000, "MS", "heartbeat period [default: 100]"},
         {"timeout-ms", ARG_NUMBER, &timeout_ms, 2, 3600000, "MS",
-         "silence after which a node is declared (200)"},
-        {"spread", ARG_FLAG, &spread, 0, 0, NULL,
-         "with the real nodes: each verdict goes to everybody"},
-        {"trace", ARG_FLAG, &trace, 0, 0, NULL, "print everything that happens"},
+         "heartbeat timeout [default: 200]"},
+        {"spread", ARG_FLAG, &spread, 0, 0, NULL, "whole nodes: each failure is broadcast to all"},
+        {"trace", ARG_FLAG, &trace, 0, 0, NULL, "every event of the run"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
     const struct command command = {
-        "muster sim ring",
-        "Nodes beat to each other, some of them fail, and the ring finds those and no other, each\n"
-        "within timeout + message delay; with a failed neighbour, within three timeouts.\n"
-        "Datagrams take 20 to 200 microseconds; from the first failure on, 20 of a\n"
-        "million are lost.\n"
-        "Without --spread the detectors are alone, and an oracle tells of each death only those\n"
-        "whom it concerns: the nearest 64 live slots on either side.\n"
-        "Messages are counted over two periods before the first failure.  Exit 1 when a law is\n"
-        "broken.",
-        NULL, args, sizeof args / sizeof args[0]};
+        .path = "muster sim ring",
+        .about = "Simulate failure detection in a cluster of any size.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster sim ring --nodes 100000 --fail 1%\nmuster sim ring --nodes 64 --fail 3 "
+                    "--spread",
+        .exits = "0 success   1 a guarantee was violated   2 usage error",
+    };
     args_parse(&command, argc, argv);
 
     struct sim_run_ring run = {.nodes = (uint32_t)nodes,

@@ -73,19 +73,26 @@ int cmd_sim_spread(int argc, char **argv)
     bool json = false, picture = false, trace = false;
     const char *kill = "process", *record = NULL;
     const struct arg args[] = {
-        {"nodes", ARG_NUMBER, &nodes, 1, MU_SIZE_MAX, "N", "nodes of the machine (64)"},
-        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: origin and delays (1)"},
-        {"kill", ARG_CHOICE, &kill, 0, 0, "process|node", "what dies (process)"},
-        {"picture", ARG_FLAG, &picture, 0, 0, NULL, "show who has heard, hop by hop"},
-        {"trace", ARG_FLAG, &trace, 0, 0, NULL, "print everything that happens"},
-        {"record", ARG_TEXT, &record, 0, 0, "FILE", "record what enters one node"},
-        {"record-node", ARG_NUMBER, &record_node, 0, MU_SIZE_MAX, "N", "which one (0)"},
+        {"nodes", ARG_NUMBER, &nodes, 1, MU_SIZE_MAX, "N",
+         "nodes of the simulated cluster [default: 64]"},
+        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S",
+         "random seed for origin and delays [default: 1]"},
+        {"kill", ARG_CHOICE, &kill, 0, 0, "process|node", "what fails [default: process]"},
+        {"picture", ARG_FLAG, &picture, 0, 0, NULL, "notified nodes, hop by hop"},
+        {"trace", ARG_FLAG, &trace, 0, 0, NULL, "every event of the run"},
+        {"record", ARG_TEXT, &record, 0, 0, "FILE", "recording of the input of one node"},
+        {"record-node", ARG_NUMBER, &record_node, 0, MU_SIZE_MAX, "N",
+         "node to record [default: 0]"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
-    const struct command command = {"muster sim spread",
-                                    "One death crosses a machine, from the first daemon that sees "
-                                    "it to the last.\nExit 1 when a law is broken.",
-                                    NULL, args, sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = "muster sim spread",
+        .about = "Simulate the broadcast of one failure through a cluster of any size.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster sim spread --nodes 1000000\nmuster sim spread --picture",
+        .exits = "0 success   1 a guarantee was violated   2 usage error",
+    };
     args_parse(&command, argc, argv);
 
     struct sim_run_spread run = {.nodes = (uint32_t)nodes,

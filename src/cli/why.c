@@ -32,7 +32,7 @@ bool why_subject_read(const char *text, struct why_subject *subject)
 /* ---- where from ---- */
 
 struct source {
-    const char *report; /* NULL: a machine that runs */
+    const char *report; /* NULL: a running cluster */
     FILE *file;
     struct operator_found found;
 };
@@ -47,13 +47,14 @@ static bool find(struct source *source, const struct why_subject *subject, struc
 }
 
 /* False: said why. */
-static bool open_source(const struct command *command, const char *machine, struct source *source)
+static bool open_source(const struct command *command, const struct operator_choice *choice,
+                        struct source *source)
 {
     if (source->report == NULL)
-        return operator_find(command, machine, &source->found);
+        return operator_find(command, choice, &source->found);
     source->file = fopen(source->report, "re");
     if (source->file == NULL)
-        fprintf(stderr, "%s: %s: %s\n", path, source->report, strerror(errno));
+        fprintf(stderr, "%s: cannot read '%s': %s\n", path, source->report, strerror(errno));
     return source->file != NULL;
 }
 
@@ -66,17 +67,50 @@ static void close_source(struct source *source)
 
 /* ---- what is said ---- */
 
+/* "  Its ranks 1.4-5 failed with it." */
+static void print_ranks(const struct account *account)
+{
+    const struct account_list *ranks = &account->ranks;
+    if (!account->is_node || ranks->count == 0)
+        return;
+    printf("  Its rank%s %u.%u", ranks->count == 1 ? "" : "s", account->job, ranks->items[0]);
+    for (size_t i = 1; i < ranks->count; i++) {
+        bool in_row = ranks->items[i] == ranks->items[i - 1] + 1;
+        bool ends = i + 1 == ranks->count || ranks->items[i + 1] != ranks->items[i] + 1;
+        if (!in_row)
+            printf(", %u", ranks->items[i]);
+        else if (ends)
+            printf("-%u", ranks->items[i]);
+    }
+    printf(" failed with it.");
+}
+
+/* Proof is missing where there is only silence. */
+static void print_causes(const struct account *account)
+{
+    if (account->cause == MU_CAUSE_SILENCE && !account->is_gone)
+        printf(
+            "Possible causes: host hung, powered off or disconnected, or the daemon was stopped.  "
+            "If the host was\nonly busy, try a longer timeout: 'muster tune' measures what this "
+            "host needs.\n");
+}
+
 static void print_words(const struct account *account)
 {
     char text[ACCOUNT_SENTENCE_MAX];
     struct why_step steps[WHY_STEPS_MAX];
     size_t count = why_steps(account, steps);
-    printf("%s\n", account_sentence(account, text));
+    account_sentence(account, text);
+    text[0] = text[0] == 'n' ? 'N' : text[0] == 'r' ? 'R' : text[0];
+    printf("%s.", text);
+    print_ranks(account);
+    putchar('\n');
     for (size_t i = 0; i < count; i++)
         if (steps[i].has_time)
-            printf("  %+11.2f ms  %s\n", (double)steps[i].at_ns / 1e6, steps[i].text);
+            printf("  +%6.2f ms  %s\n", (double)steps[i].at_ns / 1e6, steps[i].text);
         else
-            printf("  %14s  %s\n", "", steps[i].text);
+            printf("  %10s  %s\n", "", steps[i].text);
+    print_causes(account);
 }
 
 static json_t *make_json(const struct account *account)
@@ -120,7 +154,7 @@ static int tell(struct source *source, const struct why_subject *subject, bool j
         if (explained)
             print_words(&node);
         else if (lost)
-            printf("  why its node was lost is not known: %s\n", text);
+            printf("  It is not known why its node failed: %s.\n", text);
     }
     account_free(&account);
     if (explained)
@@ -130,40 +164,34 @@ static int tell(struct source *source, const struct why_subject *subject, bool j
 
 int cmd_why(int argc, char **argv)
 {
-    const char *machine = NULL;
+    struct operator_choice choice = {0};
     struct source source = {0};
     bool json = false;
     const struct arg args[] = {
         {"report", ARG_TEXT, &source.report, 0, 0, "FILE",
-         "of a job that may be over: what 'muster run --report FILE' wrote"},
-        OPERATOR_MACHINE_ARG(&machine),
-        {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object instead of words"},
+         "report by 'muster run --report FILE', also of a job that has ended"},
+        OPERATOR_CHOICE_ARGS(choice),
+        {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
     const struct command command = {
-        path,
-        "How a node, or a process of a job, came to be dead, step by step: when it was heard for\n"
-        "the last time, who suspected it, who was asked and how far they came, who declared it,\n"
-        "and how long it took until everybody knew.  Times count from the last heartbeat, or from\n"
-        "when the death was seen.\n"
-        "\n"
-        "  muster why 2      node 2\n"
-        "  muster why 1.4    process 4 of job 1\n"
-        "\n"
-        "All daemons of the machine on this host are asked.  Exit code 1 when nothing is known of\n"
-        "it.\n\n" OPERATOR_HELP,
-        "NODE|JOB.RANK", args, sizeof args / sizeof args[0]};
+        .path = path,
+        .about = "Explain step by step how the failure of a node or rank was detected.",
+        .operand = "NODE|JOB.RANK",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster why 2      # node 2\nmuster why 1.4    # rank 4 of job 1",
+        .exits = "0 success   1 it has not failed, or nothing is known of it   2 usage error",
+    };
     const char *text = args_parse(&command, argc, argv);
     struct why_subject subject;
     if (text == NULL)
-        args_fail(&command, "the number of a node, or JOB.RANK of a process, is missing");
+        args_fail(&command, "missing NODE or JOB.RANK");
     if (!why_subject_read(text, &subject))
-        args_fail(&command,
-                  "'%s' is neither a node, a whole number from 0 to %u, nor a process, JOB.RANK",
-                  text, MU_SIZE_MAX - 1);
-    if (source.report != NULL && machine != NULL)
-        args_fail(&command, "--machine '%s' is of a machine that runs, and --report is a file",
-                  machine);
-    int code = open_source(&command, machine, &source) ? tell(&source, &subject, json) : 1;
+        args_fail(&command, "'%s' is neither a node, from 0 to %u, nor a rank, JOB.RANK", text,
+                  MU_SIZE_MAX - 1);
+    if (source.report != NULL && choice.prefix != NULL)
+        args_fail(&command, "--cluster '%s' and --report exclude each other", choice.prefix);
+    int code = open_source(&command, &choice, &source) ? tell(&source, &subject, json) : 1;
     close_source(&source);
     return code;
 }

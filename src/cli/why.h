@@ -18,7 +18,7 @@ bool why_subject_read(const char *text, struct why_subject *subject);
 
 enum { WHY_TEXT_MAX = 1024 };
 
-/* The daemons of one machine on this host.  True: it is known, and *account is to be freed.  False:
+/* The daemons of one cluster on this host.  True: it is known, and *account is to be freed.  False:
  * 'text' is a sentence that says why not, and what would help. */
 bool why_live(const struct operator_found *found, const struct why_subject *subject,
               struct account *account, char text[WHY_TEXT_MAX]);
@@ -30,7 +30,7 @@ bool why_report(FILE *file, const char *path, const struct why_subject *subject,
 
 /* ---- step by step ---- */
 
-enum { WHY_STEPS_MAX = 12, WHY_STEP_TEXT_MAX = 512 };
+enum { WHY_STEPS_MAX = 14, WHY_STEP_TEXT_MAX = 512 };
 
 struct why_step {
     const char *word; /* for scripts */

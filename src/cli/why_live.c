@@ -2,6 +2,7 @@
 #include "cli/why.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 struct search {
     const struct why_subject *subject;
@@ -16,6 +17,7 @@ struct search {
     uint64_t gone_ns; /* and the first to know knew it then */
     struct operator_link link;
     bool link_has_job;
+    uint32_t job_size; /* 0: nobody has said it */
 };
 
 /* ---- one daemon ---- */
@@ -31,8 +33,10 @@ static void look(void *owner, const struct mu_local_message *message)
         search->is_gone = true;
         search->gone_ns = message->gone.gone_ns;
     }
-    if (message->type == MU_LOCAL_JOB && message->job.job == search->subject->job)
+    if (message->type == MU_LOCAL_JOB && message->job.job == search->subject->job) {
         search->link_has_job = true;
+        search->job_size = message->job.size;
+    }
 }
 
 static bool is_about(const struct mu_local_event *event, const struct why_subject *subject)
@@ -107,50 +111,49 @@ static void ask_one(struct search *search, const struct operator_daemon *daemon)
 
 /* ---- all of them ---- */
 
+static void explain_rank(const struct search *search, const char *id, char text[WHY_TEXT_MAX])
+{
+    const struct why_subject *subject = search->subject;
+    if (!search->has_job)
+        snprintf(text, WHY_TEXT_MAX,
+                 "cluster %s has no job %u on this host ('muster status' lists jobs; of a job that "
+                 "has ended, use --report FILE)",
+                 id, subject->job);
+    else if (subject->rank >= search->job_size)
+        snprintf(text, WHY_TEXT_MAX, "job %u has no rank %u: its ranks are 0-%u", subject->job,
+                 subject->rank, search->job_size - 1);
+    else
+        snprintf(text, WHY_TEXT_MAX,
+                 "rank %u of job %u has not failed ('muster events' lists failures)", subject->rank,
+                 subject->job);
+}
+
 static void explain(const struct search *search, const struct operator_found *found,
                     char text[WHY_TEXT_MAX])
 {
     const struct why_subject *subject = search->subject;
-    uint64_t machine = found->daemons[0].machine;
-    size_t used = 0;
-    if (search->answered == 0) {
+    char id[OPERATOR_ID_DIGITS + 1];
+    operator_id_text(found->daemons[0].machine, id);
+    if (search->answered == 0)
         snprintf(text, WHY_TEXT_MAX,
-                 "no other daemon of machine %016" PRIx64 " on this host answers; of a job that is "
-                 "over, --report FILE tells what 'muster run --report FILE' wrote",
-                 machine);
-        return;
-    }
-    if (subject->is_node && subject->node >= search->size) {
-        snprintf(text, WHY_TEXT_MAX, "machine %016" PRIx64 " has no node %u: its last one is %u",
-                 machine, subject->node, search->size - 1);
-        return;
-    }
-    if (!subject->is_node && !search->has_job)
-        used += (size_t)snprintf(text, WHY_TEXT_MAX,
-                                 "no daemon of machine %016" PRIx64 " on this host has job %u",
-                                 machine, subject->job);
+                 "no other daemon of cluster %s on this host answers (of a job that has ended, use "
+                 "--report FILE)",
+                 id);
     else if (!subject->is_node)
-        used += (size_t)snprintf(text, WHY_TEXT_MAX,
-                                 "process %u of job %u of machine %016" PRIx64
-                                 " is not known to have ended by %zu daemon%s on this host",
-                                 subject->rank, subject->job, machine, search->answered,
-                                 search->answered == 1 ? "" : "s");
+        explain_rank(search, id, text);
+    else if (subject->node >= search->size)
+        snprintf(text, WHY_TEXT_MAX, "cluster %s has no node %u: its nodes are 0-%u", id,
+                 subject->node, search->size - 1);
     else
-        used += (size_t)snprintf(text, WHY_TEXT_MAX,
-                                 "node %u of machine %016" PRIx64
-                                 " is not known to be dead by %zu daemon%s on this host",
-                                 subject->node, machine, search->answered,
-                                 search->answered == 1 ? "" : "s");
+        snprintf(text, WHY_TEXT_MAX, "node %u has not failed ('muster events' lists failures)",
+                 subject->node);
+    size_t used = strlen(text);
     if (search->dropped > 0)
-        used += (size_t)snprintf(text + used, WHY_TEXT_MAX - used,
-                                 ", which have forgotten their first %" PRIu64 " events",
-                                 search->dropped);
-    snprintf(text + used, WHY_TEXT_MAX - used,
-             " ('muster status' shows nodes and jobs; of a job that is over, --report FILE tells "
-             "what 'muster run --report FILE' wrote)");
+        snprintf(text + used, WHY_TEXT_MAX - used,
+                 "; the first %" PRIu64 " events have been dropped", search->dropped);
 }
 
-/* Nobody expects the dead to know. */
+/* A failed node cannot be notified. */
 static void leave_out(struct account_list *list, mu_slot node)
 {
     size_t kept = 0;

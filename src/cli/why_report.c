@@ -30,7 +30,7 @@ static void make_process(struct account *account, uint32_t rank)
     account->rank = rank;
     account->verdict = MU_VERDICT_DEAD;
     account->cause = MU_CAUSE_NODE_LOST;
-    snprintf(account->how, sizeof account->how, "its node was lost");
+    snprintf(account->how, sizeof account->how, "its node failed");
 }
 
 /* Of several lines the last one counts.  Returns NULL, or what is wrong with this one. */
@@ -40,7 +40,7 @@ static const char *take_line(const char *line, const struct why_subject *subject
     struct account read;
     json_error_t error;
     json_t *object = json_loads(line, 0, &error);
-    const char *wrong = object == NULL ? "no JSON" : account_read(object, &read);
+    const char *wrong = object == NULL ? "not JSON" : account_read(object, &read);
     json_decref(object);
     if (wrong != NULL)
         return wrong;
@@ -74,17 +74,14 @@ bool why_report(FILE *file, const char *path, const struct why_subject *subject,
     if (found && (wrong != NULL || failed))
         account_free(account);
     if (wrong != NULL)
-        snprintf(text, WHY_TEXT_MAX, "%.200s:%zu is no line of a report: %s", path, number, wrong);
+        snprintf(text, WHY_TEXT_MAX, "%.200s: line %zu is not a line of a report: %s", path, number,
+                 wrong);
     else if (failed)
         snprintf(text, WHY_TEXT_MAX, "%.200s: %s", path, strerror(error));
     else if (!found && subject->is_node)
-        snprintf(text, WHY_TEXT_MAX,
-                 "%.200s knows no death of node %u: it was not lost in that job", path,
-                 subject->node);
+        snprintf(text, WHY_TEXT_MAX, "%.200s has no failure of node %u", path, subject->node);
     else if (!found)
-        snprintf(text, WHY_TEXT_MAX,
-                 "%.200s knows no death of process %u of job %u: it did not fail, or is of another "
-                 "job",
-                 path, subject->rank, subject->job);
+        snprintf(text, WHY_TEXT_MAX, "%.200s has no failure of rank %u of job %u", path,
+                 subject->rank, subject->job);
     return found && wrong == NULL && !failed;
 }

@@ -35,7 +35,7 @@ int mu_client_ballot(int fd, const char *name, struct mu_ballot *ballot, struct 
         return mu_client_fail(error, MUSTER_E_SYSTEM, "cannot read from the daemon: %s",
                               mu_client_errno_text(errno));
     if (count == 0)
-        return mu_client_fail(error, MUSTER_E_NO_DAEMON, "the daemon @%s is gone", name);
+        return mu_client_fail(error, MUSTER_E_NO_DAEMON, "the daemon @%s has ended", name);
     if (bytes[0] == MU_LOCAL_REFUSED && mu_local_decode(bytes, (size_t)count, &message) == NULL)
         return mu_client_refused(&message, error);
     const char *rule = mu_ballot_decode(bytes, (size_t)count, ballot);
@@ -101,8 +101,8 @@ static int take_gone(struct muster_group *group, const struct mu_ballot *ballot)
             uint32_t rank = ballot->gone.row[i].first + k;
             if (rank >= group->m->who.size || mu_client_is_gone(group, rank))
                 return mu_client_fail(&group->broken, MUSTER_E_PROTOCOL,
-                                      "the daemon told that rank %" PRIu32
-                                      " is gone, which cannot be or was told before",
+                                      "invalid message from the daemon: rank %" PRIu32
+                                      " has failed, which is impossible or was reported before",
                                       rank);
             group->gone[rank / 64] |= UINT64_C(1) << rank % 64;
             if (ballot->gone.kind[i] == MU_BALLOT_FAILED)

@@ -15,7 +15,7 @@ static const char *map_board(struct muster *m, int fd)
     struct stat about;
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &about) != 0)
-        return "it is no sealed memory";
+        return "it is not sealed memory";
     void *memory = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         return mu_client_errno_text(errno);

@@ -51,7 +51,7 @@ int mu_client_refused(const struct mu_local_message *message, struct muster_erro
         code = MUSTER_E_VERSION;
     if (message->refused.code == MU_LOCAL_ENDING)
         code = MUSTER_E_NO_DAEMON;
-    return mu_client_fail(error, code, "the daemon refuses this process: %s",
+    return mu_client_fail(error, code, "the daemon refused this process: %s",
                           message->refused.text);
 }
 
@@ -69,19 +69,17 @@ static void write_text(struct muster_event *event, const struct mu_evidence *evi
 {
     struct mu_words words = mu_words_in(event->text, sizeof event->text);
     if (event->type == MUSTER_EVENT_PROCESS) {
-        mu_words_put(&words, "process ");
+        mu_words_put(&words, "rank ");
         mu_words_number(&words, event->rank);
         mu_words_put(&words, " on ");
     }
     mu_words_put(&words, "node ");
     mu_words_number(&words, event->node);
     if (event->verdict == MUSTER_LEFT) {
-        mu_words_put(&words, " has left");
+        mu_words_put(&words, " exited");
         return;
     }
-    mu_words_put(&words, " is ");
-    mu_words_put(&words, mu_verdict_word(event->verdict));
-    mu_words_put(&words, ": ");
+    mu_words_put(&words, " failed: ");
     mu_evidence_text(evidence, words.at, words.room);
 }
 
@@ -90,14 +88,15 @@ static int check(const struct muster *m, const struct mu_local_event *told,
 {
     if (told->node >= m->who.nodes || told->evidence.seen_by >= m->who.nodes)
         return mu_client_fail(error, MUSTER_E_PROTOCOL,
-                              "the daemon told of node %" PRIu32 ", seen by node %" PRIu32
-                              ": this machine has %" PRIu32 " nodes",
+                              "invalid message from the daemon: about node %" PRIu32
+                              ", detected by node %" PRIu32 ", in a cluster of %" PRIu32 " nodes",
                               told->node, told->evidence.seen_by, m->who.nodes);
     if (told->subject == MU_SUBJECT_PROCESS &&
         (told->job != m->who.job || told->rank >= m->who.size))
         return mu_client_fail(error, MUSTER_E_PROTOCOL,
-                              "the daemon told of rank %" PRIu32 " of job %" PRIu32
-                              ": this is job %" PRIu32 " with %" PRIu32 " processes",
+                              "invalid message from the daemon: about rank %" PRIu32
+                              " of job %" PRIu32 ", but this is job %" PRIu32 " with %" PRIu32
+                              " ranks",
                               told->rank, told->job, m->who.job, m->who.size);
     return 1;
 }
@@ -142,19 +141,19 @@ int mu_client_event(const struct muster *m, const struct mu_local_message *messa
         made.lost = message->lost.count;
         snprintf(made.text, sizeof made.text,
                  "%" PRIu64 " events were not read in time and are lost: "
-                 "what is so now follows",
+                 "the current state follows",
                  made.lost);
         break;
     case MU_LOCAL_CAUGHT_UP:
         made.type = MUSTER_EVENT_CAUGHT_UP;
-        snprintf(made.text, sizeof made.text, "from here on it is news");
+        snprintf(made.text, sizeof made.text, "caught up: later events are live");
         break;
     case MU_LOCAL_REFUSED:
         return mu_client_refused(message, error);
     default:
         return mu_client_fail(error, MUSTER_E_PROTOCOL,
-                              "the daemon sent a message of type %d, which is not for a member "
-                              "of a job",
+                              "invalid message from the daemon: type %d is not for a member of a "
+                              "job",
                               message->type);
     }
     *event = made;

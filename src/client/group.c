@@ -197,7 +197,8 @@ static int create(struct muster *m, const uint32_t *ranks, uint32_t count,
         return -1;
     if (!is_in)
         return mu_client_fail(error, MUSTER_E_INVALID,
-                              "rank %" PRIu32 " makes a group that it is not in", m->who.rank);
+                              "rank %" PRIu32 " is not a member of the group that it creates",
+                              m->who.rank);
     struct muster_group *made = mu_client_join(m, row, (uint32_t)rows, error);
     if (made == NULL)
         return -1;

@@ -44,7 +44,7 @@ static int read_variable(const char *variable, uint32_t *number, struct muster_e
                               variable);
     if (!read_number(text, number))
         return mu_client_fail(error, MUSTER_E_NOT_A_MEMBER,
-                              "%s is '%.40s', which is no number from 0 to 4294967295", variable,
+                              "%s is '%.40s', which is not a number from 0 to 4294967295", variable,
                               text);
     return 0;
 }
@@ -60,8 +60,8 @@ static int read_place(struct place *place, struct muster_error *error)
     uint64_t machine;
     if (!mu_local_name_parse(place->name, &uid, &machine, &slot))
         return mu_client_fail(error, MUSTER_E_NOT_A_MEMBER,
-                              "MUSTER_SOCKET is '%.80s', which is no name of a daemon: "
-                              "muster/UID/MACHINE/SLOT, MACHINE as 16 hexadecimal digits",
+                              "MUSTER_SOCKET is '%.80s', which is not the name of a daemon: "
+                              "muster/UID/CLUSTER/SLOT, CLUSTER as 16 hexadecimal digits",
                               place->name);
     if (read_variable("MUSTER_JOB", &place->job, error) != 0)
         return -1;
@@ -96,7 +96,7 @@ static int take_welcome(struct muster *m, uint64_t until_ns, struct muster_error
                               "WELCOME (%d)",
                               m->name, message.type, MU_LOCAL_WELCOME);
     return mu_client_fail(error, MUSTER_E_PROTOCOL,
-                          "the daemon @%s welcomes a member of a job of no processes", m->name);
+                          "the daemon @%s accepted a member of a job without ranks", m->name);
 }
 
 static int join(struct muster *m, const struct place *place, struct muster_error *error)

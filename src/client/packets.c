@@ -186,7 +186,7 @@ int mu_client_receive(int fd, const char *name, uint64_t until_ns, struct mu_loc
         return mu_client_fail(error, MUSTER_E_SYSTEM, "cannot read from the daemon: %s",
                               mu_client_errno_text((int)-count));
     if (count == 0)
-        return mu_client_fail(error, MUSTER_E_NO_DAEMON, "the daemon @%s is gone", name);
+        return mu_client_fail(error, MUSTER_E_NO_DAEMON, "the daemon @%s has ended", name);
     const char *rule = mu_local_decode(bytes, (size_t)count, message);
     if (rule != NULL)
         return mu_client_fail(error, MUSTER_E_PROTOCOL,

@@ -105,7 +105,7 @@ static int decode(struct muster *m, const uint64_t *words, size_t count,
 {
     const char *rule = mu_local_decode_event((const uint8_t *)words, count, told);
     if (rule == NULL && told->serial != m->next)
-        rule = "it says another serial";
+        rule = "it has another serial";
     if (rule == NULL)
         return 0;
     return mu_client_fail(&m->broken, MUSTER_E_PROTOCOL,

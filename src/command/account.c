@@ -86,13 +86,15 @@ const char *account_sentence(const struct account *account, char text[ACCOUNT_SE
     if (account->is_node)
         snprintf(subject, sizeof subject, "node %u", account->node);
     else
-        snprintf(subject, sizeof subject, "process %u of job %u on node %u", account->rank,
-                 account->job, account->node);
+        snprintf(subject, sizeof subject, "rank %u.%u", account->job, account->rank);
     if (account->verdict == MU_VERDICT_LEFT)
-        snprintf(text, ACCOUNT_SENTENCE_MAX, "%s has left", subject);
-    else
-        snprintf(text, ACCOUNT_SENTENCE_MAX, "%s is %s: %s", subject,
+        snprintf(text, ACCOUNT_SENTENCE_MAX, "%s exited on node %u", subject, account->node);
+    else if (account->is_node)
+        snprintf(text, ACCOUNT_SENTENCE_MAX, "%s failed (%s): %s", subject,
                  mu_verdict_word((enum mu_verdict)account->verdict), account->how);
+    else
+        snprintf(text, ACCOUNT_SENTENCE_MAX, "%s failed on node %u: %s", subject, account->node,
+                 account->how);
     return text;
 }
 
@@ -217,17 +219,17 @@ static const char *read_subject(const json_t *object, struct account *account)
     const json_t *pid = json_object_get(object, "pid");
     account->is_node = kind != NULL && strcmp(kind, "node") == 0;
     if (!account->is_node && (kind == NULL || strcmp(kind, "process") != 0))
-        return "kind is neither node nor process";
+        return "kind is neither 'node' nor 'process'";
     if (!get_number(object, "job", UINT32_MAX, &account->job))
-        return "job is not the number of one";
+        return "job is not a number";
     if (!get_number(object, "node", MU_SIZE_MAX - 1, &account->node))
-        return "node is not the number of one";
+        return "node is not a number";
     if (account->is_node)
-        return get_list(object, "ranks", &account->ranks) ? NULL : "ranks is no list of ranks";
+        return get_list(object, "ranks", &account->ranks) ? NULL : "ranks is not a list of numbers";
     if (!get_number(object, "rank", UINT32_MAX, &account->rank))
-        return "rank is not the number of one";
+        return "rank is not a number";
     if (!json_is_null(pid) && !get_number(object, "pid", INT32_MAX, &account->pid))
-        return "pid is no process id";
+        return "pid is not a process ID";
     return NULL;
 }
 
@@ -241,36 +243,37 @@ static const char *read_how(const json_t *object, struct account *account)
     account->verdict = verdict == NULL ? 0 : verdict_of_word(verdict);
     account->cause = json_is_string(cause) ? cause_of_word(json_string_value(cause)) : 0;
     if (how == NULL || strlen(how) >= sizeof account->how)
-        return "how is no clause";
+        return "how is not a text";
     strcpy(account->how, how);
     if (!account->is_node && !json_is_null(ended) && !json_is_string(ended))
-        return "ended is no word";
+        return "ended is not a text";
     snprintf(account->ended, sizeof account->ended, "%s",
              json_is_string(ended) ? json_string_value(ended) : "");
     if (!get_number(object, "code", 255, &code))
         return "code is not from 0 to 255";
     account->code = (int)code;
     if (account->verdict == 0)
-        return "verdict is none that is known here";
+        return "verdict is unknown";
     if (account->cause == 0 && !json_is_null(cause))
-        return "cause is none that is known here";
+        return "cause is unknown";
     if (!json_slot_get(json_object_get(object, "seen_by"), &account->seen_by))
-        return "seen_by is not the number of a node";
+        return "seen_by is not a node";
     if (cause_has_proof(account->cause) && !proof_json_get(object, &account->ring))
-        return "the proof of its silence is not complete";
+        return "the evidence of its silence is incomplete";
     return NULL;
 }
 
 const char *account_read(const json_t *object, struct account *account)
 {
     memset(account, 0, sizeof *account);
-    const char *wrong = json_is_object(object) ? read_subject(object, account) : "no JSON object";
+    const char *wrong =
+        json_is_object(object) ? read_subject(object, account) : "not a JSON object";
     if (wrong == NULL)
         wrong = read_how(object, account);
     if (wrong == NULL && !get_told(object, account))
-        wrong = "told is no list of nodes and times";
+        wrong = "told is not a list of nodes and times";
     if (wrong == NULL && !get_list(object, "untold", &account->untold))
-        wrong = "untold is no list of nodes";
+        wrong = "untold is not a list of nodes";
     if (wrong != NULL)
         account_free(account);
     return wrong;
@@ -279,8 +282,8 @@ const char *account_read(const json_t *object, struct account *account)
 const char *undecided_text(mu_slot by, uint64_t node, char text[UNDECIDED_TEXT_MAX])
 {
     snprintf(text, UNDECIDED_TEXT_MAX,
-             "node %" PRIu32 " cannot tell whether node %" PRIu64
-             " is dead: nobody else is left to ask",
+             "node %" PRIu32 " receives no heartbeat from node %" PRIu64
+             " and has no other node to ask",
              by, node);
     return text;
 }

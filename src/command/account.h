@@ -57,10 +57,10 @@ void account_list_add(struct account_list *list, uint32_t item);
 void account_add_told(struct account *account, mu_slot node, uint16_t hops, uint64_t after_ns);
 void account_sort_told(struct account *account);
 
-/* "process 7 of job 1 on node 1 is dead: killed (signal 9)".  Returns 'text'. */
+/* "rank 1.7 failed on node 1: killed by SIGKILL".  Returns 'text'. */
 const char *account_sentence(const struct account *account, char text[ACCOUNT_SENTENCE_MAX]);
 
-/* "node 0 cannot tell whether node 1 is dead: nobody else is left to ask".  Returns 'text'. */
+/* "node 0 receives no heartbeat from node 1 and has no other node to ask".  Returns 'text'. */
 enum { UNDECIDED_TEXT_MAX = 128 };
 const char *undecided_text(mu_slot by, uint64_t node, char text[UNDECIDED_TEXT_MAX]);
 

@@ -20,40 +20,116 @@ _Noreturn void args_fail(const struct command *command, const char *format, ...)
     exit(CLI_EXIT_USAGE);
 }
 
-enum { FLAG_TEXT_MAX = 64 };
+/* ---- a near match ---- */
 
-/* How a flag is typed: "--nodes", "-n"; for the help all spellings, "-n, -np". */
-static const char *spelled(const struct arg *arg, bool all, char text[FLAG_TEXT_MAX])
+enum { WORD_MAX = 32 };
+
+static size_t smallest(size_t a, size_t b, size_t c)
+{
+    size_t least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+/* How many letters are to be added, dropped or changed (Levenshtein); both below WORD_MAX. */
+static size_t distance(const char *one, const char *other)
+{
+    size_t row[WORD_MAX + 1], width = strlen(other);
+    for (size_t k = 0; k <= width; k++)
+        row[k] = k;
+    for (size_t i = 1; one[i - 1] != '\0'; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t k = 1; k <= width; k++) {
+            size_t above = row[k];
+            row[k] = smallest(above + 1, row[k - 1] + 1, diagonal + (one[i - 1] != other[k - 1]));
+            diagonal = above;
+        }
+    }
+    return row[width];
+}
+
+const char *args_nearest(const char *text, const char *const *words, size_t count)
+{
+    size_t length = strlen(text), best = length / 3 + 1;
+    const char *nearest = NULL;
+    for (size_t i = 0; i < count && length < WORD_MAX; i++) {
+        bool begins = length >= 3 && strncmp(words[i], text, length) == 0;
+        size_t far = begins ? 0 : strlen(words[i]) < WORD_MAX ? distance(text, words[i]) : best;
+        if (far >= best || far >= length)
+            continue;
+        best = far;
+        nearest = words[i];
+    }
+    return nearest;
+}
+
+/* ---- spellings ---- */
+
+enum { OPTION_TEXT_MAX = 64 };
+
+/* How an option is typed: "--nodes", "-n"; for the help all spellings, "-n, -np". */
+static const char *spelled(const struct arg *arg, bool all, char text[OPTION_TEXT_MAX])
 {
     if (arg->name[0] != '-') {
-        snprintf(text, FLAG_TEXT_MAX, "--%s", arg->name);
+        snprintf(text, OPTION_TEXT_MAX, "--%s", arg->name);
         return text;
     }
     size_t used = 0;
-    for (const char *at = arg->name; *at != '\0' && (all || *at != '|'); at++) {
-        int count = snprintf(text + used, FLAG_TEXT_MAX - used, *at == '|' ? ", " : "%c", *at);
+    for (const char *at = arg->name; *at != '\0' && strncmp(at, "||", 2) != 0; at++) {
+        if (*at == '|' && !all)
+            break;
+        int count = snprintf(text + used, OPTION_TEXT_MAX - used, *at == '|' ? ", " : "%c", *at);
         used += (size_t)count;
-        if (used >= FLAG_TEXT_MAX)
+        if (used >= OPTION_TEXT_MAX)
             break;
     }
     return text;
 }
 
-static void print_help(const struct command *command)
+/* ---- help ---- */
+
+static void print_examples(const char *examples)
 {
-    printf("usage: %s%s%s%s\n\n%s\n", command->path, command->count > 0 ? " [flags]" : "",
-           command->operand == NULL ? "" : " ", command->operand == NULL ? "" : command->operand,
-           command->about);
-    if (command->count > 0)
-        printf("\nflags:\n");
-    for (size_t i = 0; i < command->count; i++) {
-        const struct arg *arg = &command->args[i];
-        char flag[FLAG_TEXT_MAX], left[128];
-        snprintf(left, sizeof left, "%s%s%s", spelled(arg, true, flag),
-                 arg->value == NULL ? "" : " ", arg->value == NULL ? "" : arg->value);
-        printf("  %-26s %s\n", left, arg->about);
+    for (const char *line = examples; line != NULL && *line != '\0';) {
+        int length = (int)strcspn(line, "\n");
+        printf("  %.*s\n", length, line);
+        line += length + (line[length] == '\n');
     }
 }
+
+enum { LEFT_WIDTH = 28 };
+
+static void print_option(const struct arg *arg)
+{
+    char option[OPTION_TEXT_MAX], left[128];
+    snprintf(left, sizeof left, "%s%s%s", spelled(arg, true, option), arg->value == NULL ? "" : " ",
+             arg->value == NULL ? "" : arg->value);
+    if (strlen(left) > LEFT_WIDTH)
+        printf("  %s\n  %*s  %s\n", left, LEFT_WIDTH, "", arg->about);
+    else
+        printf("  %-*s  %s\n", LEFT_WIDTH, left, arg->about);
+}
+
+static void print_help(const struct command *command)
+{
+    printf("%s\n\nusage: %s%s%s%s\n", command->about, command->path,
+           command->count > 0 ? " [options]" : "", command->operand == NULL ? "" : " ",
+           command->operand == NULL ? "" : command->operand);
+    if (command->examples != NULL)
+        printf("\n");
+    print_examples(command->examples);
+    if (command->count > 0)
+        printf("\noptions:\n");
+    for (size_t i = 0; i < command->count; i++)
+        if (command->args[i].about != NULL)
+            print_option(&command->args[i]);
+    printf("\nexit code:\n");
+    print_examples(command->exits != NULL ? command->exits
+                                          : "0 success   1 failure   2 usage error");
+    printf("\nSee also: man muster\n");
+}
+
+/* ---- values ---- */
 
 bool args_number(const char *text, uint64_t *number)
 {
@@ -68,16 +144,16 @@ bool args_number(const char *text, uint64_t *number)
 static void set_number(const struct command *command, const struct arg *arg, const char *text)
 {
     uint64_t number;
-    char flag[FLAG_TEXT_MAX];
+    char option[OPTION_TEXT_MAX];
     if (!args_number(text, &number) || number < arg->low || number > arg->high)
         args_fail(command, "%s is '%s', but must be a whole number from %" PRIu64 " to %" PRIu64,
-                  spelled(arg, false, flag), text, arg->low, arg->high);
+                  spelled(arg, false, option), text, arg->low, arg->high);
     *(uint64_t *)arg->to = number;
 }
 
 static void set_range(const struct command *command, const struct arg *arg, const char *text)
 {
-    char copy[64];
+    char copy[64], option[OPTION_TEXT_MAX];
     uint64_t *range = arg->to;
     snprintf(copy, sizeof copy, "%s", text);
     char *colon = strchr(copy, ':');
@@ -86,12 +162,13 @@ static void set_range(const struct command *command, const struct arg *arg, cons
     if (strlen(text) >= sizeof copy || !args_number(copy, &range[0]) ||
         !args_number(colon == NULL ? copy : colon + 1, &range[1]) || range[0] > range[1] ||
         range[0] < arg->low || range[1] > arg->high)
-        args_fail(command, "--%s is '%s', but must be A:B with %" PRIu64 " <= A <= B <= %" PRIu64,
-                  arg->name, text, arg->low, arg->high);
+        args_fail(command, "%s is '%s', but must be A:B with %" PRIu64 " <= A <= B <= %" PRIu64,
+                  spelled(arg, false, option), text, arg->low, arg->high);
 }
 
 static void set_choice(const struct command *command, const struct arg *arg, const char *text)
 {
+    char option[OPTION_TEXT_MAX];
     size_t length = strlen(text);
     for (const char *at = arg->value; at != NULL;) {
         const char *bar = strchr(at, '|');
@@ -102,7 +179,8 @@ static void set_choice(const struct command *command, const struct arg *arg, con
         }
         at = bar == NULL ? NULL : bar + 1;
     }
-    args_fail(command, "--%s is '%s', but must be one of %s", arg->name, text, arg->value);
+    args_fail(command, "%s is '%s', but must be one of %s", spelled(arg, false, option), text,
+              arg->value);
 }
 
 static void add(const struct command *command, struct arg_list *list, const char *text)
@@ -139,6 +217,8 @@ static void set(const struct command *command, const struct arg *arg, const char
     abort();
 }
 
+/* ---- options ---- */
+
 /* Is it one of the spellings of a name with dashes? */
 static bool is_spelling(const char *name, const char *text, size_t length)
 {
@@ -152,15 +232,12 @@ static bool is_spelling(const char *name, const char *text, size_t length)
     return false;
 }
 
-/* The flag that 'text' names; *value is what follows a '=' in it, or NULL. */
-static const struct arg *find(const struct command *command, const char *text, const char **value)
+static const struct arg *find_spelled(const struct command *command, const char *text,
+                                      size_t length)
 {
-    const char *equals = strchr(text, '=');
-    size_t length = equals == NULL ? strlen(text) : (size_t)(equals - text);
-    bool is_long = strncmp(text, "--", 2) == 0;
-    *value = equals == NULL ? NULL : equals + 1;
     for (size_t i = 0; i < command->count; i++) {
         const char *name = command->args[i].name;
+        bool is_long = length > 2 && strncmp(text, "--", 2) == 0;
         if (name[0] == '-'
                 ? is_spelling(name, text, length)
                 : is_long && strlen(name) == length - 2 && strncmp(name, text + 2, length - 2) == 0)
@@ -169,30 +246,103 @@ static const struct arg *find(const struct command *command, const char *text, c
     return NULL;
 }
 
+/* "-wdir", as other launchers have it, for --wdir. */
+static const struct arg *find_one_dash(const struct command *command, const char *text,
+                                       size_t length)
+{
+    char two[WORD_MAX];
+    if (length < 3 || text[1] == '-' || length + 2 > sizeof two)
+        return NULL;
+    two[0] = '-';
+    memcpy(two + 1, text, length);
+    return find_spelled(command, two, length + 1);
+}
+
+/* "-n2": an option of one letter that takes a value, and the value. */
+static const struct arg *find_attached(const struct command *command, const char *text)
+{
+    if (text[1] == '-' || strlen(text) < 3)
+        return NULL;
+    const struct arg *arg = find_spelled(command, text, 2);
+    if (arg == NULL || arg->type == ARG_FLAG)
+        return NULL;
+    bool is_digit = text[2] >= '0' && text[2] <= '9';
+    return arg->type != ARG_NUMBER || is_digit ? arg : NULL;
+}
+
+/* The option that 'text' names; *value is what follows a '=' in it, or NULL. */
+static const struct arg *find(const struct command *command, const char *text, const char **value)
+{
+    const char *equals = strchr(text, '=');
+    size_t length = equals == NULL ? strlen(text) : (size_t)(equals - text);
+    *value = equals == NULL ? NULL : equals + 1;
+    const struct arg *arg = find_spelled(command, text, length);
+    if (arg == NULL)
+        arg = find_one_dash(command, text, length);
+    if (arg != NULL)
+        return arg;
+    arg = find_attached(command, text);
+    if (arg != NULL)
+        *value = text + 2;
+    return arg;
+}
+
+static const char *advice_of(const struct command *command, const char *text)
+{
+    size_t length = strcspn(text, "=");
+    for (const struct arg_hint *hint = command->hints; hint != NULL && hint->name != NULL; hint++)
+        if (is_spelling(hint->name, text, length))
+            return hint->advice;
+    return NULL;
+}
+
+static _Noreturn void fail_unknown(const struct command *command, const char *text)
+{
+    enum { ARGS_MAX = 64 };
+    char copies[ARGS_MAX][OPTION_TEXT_MAX], bare[WORD_MAX];
+    const char *words[ARGS_MAX], *advice = advice_of(command, text);
+    size_t count = 0;
+    if (advice != NULL)
+        args_fail(command, "unknown option '%s': %s", text, advice);
+    for (size_t i = 0; i < command->count && count < ARGS_MAX; i++)
+        if (command->args[i].about != NULL)
+            words[count] = spelled(&command->args[i], false, copies[count]), count++;
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(text, "="), text);
+    const char *near = args_nearest(bare, words, count);
+    if (near != NULL)
+        args_fail(command, "unknown option '%s'; did you mean '%s'?", text, near);
+    args_fail(command, "unknown option '%s'", text);
+}
+
 static bool is_operand(const char *text)
 {
     return text[0] != '-' || text[1] == '\0';
 }
 
-/* The flag argv[i], and its value when that stands in the next one.  Returns the index of the last
- * one taken. */
-static int take_flag(const struct command *command, int argc, char **argv, int i)
+static bool is_help(const char *text)
+{
+    return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0 || strcmp(text, "-help") == 0;
+}
+
+/* The option argv[i], and its value when that stands in the next one.  Returns the index of the
+ * last one taken. */
+static int take_option(const struct command *command, int argc, char **argv, int i)
 {
     const char *text = argv[i], *value;
-    char flag[FLAG_TEXT_MAX];
-    if (strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0) {
+    char option[OPTION_TEXT_MAX];
+    if (is_help(text)) {
         print_help(command);
         exit(output_ok() ? 0 : 1);
     }
     const struct arg *arg = find(command, text, &value);
     if (arg == NULL)
-        args_fail(command, "unknown flag '%s'", text);
-    spelled(arg, false, flag);
+        fail_unknown(command, text);
+    spelled(arg, false, option);
     if (arg->type == ARG_FLAG && value != NULL)
-        args_fail(command, "%s takes no value, but got '%s'", flag, value);
+        args_fail(command, "%s takes no value, but got '%s'", option, value);
     if (arg->type != ARG_FLAG && value == NULL) {
         if (i + 1 == argc)
-            args_fail(command, "%s needs a value: %s", flag, arg->value);
+            args_fail(command, "%s needs a value: %s", option, arg->value);
         value = argv[++i];
     }
     set(command, arg, value);
@@ -204,11 +354,11 @@ const char *args_parse(const struct command *command, int argc, char **argv)
     const char *operand = NULL;
     for (int i = 1; i < argc; i++) {
         if (!is_operand(argv[i])) {
-            i = take_flag(command, argc, argv, i);
+            i = take_option(command, argc, argv, i);
             continue;
         }
         if (command->operand == NULL || operand != NULL)
-            args_fail(command, "'%s' is not expected here", argv[i]);
+            args_fail(command, "unexpected operand '%s'", argv[i]);
         operand = argv[i];
     }
     return operand;
@@ -220,7 +370,7 @@ void args_parse_all(const struct command *command, int argc, char **argv, struct
         if (is_operand(argv[i]))
             add(command, operands, argv[i]);
         else
-            i = take_flag(command, argc, argv, i);
+            i = take_option(command, argc, argv, i);
 }
 
 int args_parse_front(const struct command *command, int argc, char **argv)
@@ -229,7 +379,7 @@ int args_parse_front(const struct command *command, int argc, char **argv)
     for (; i < argc && !is_operand(argv[i]); i++) {
         if (strcmp(argv[i], "--") == 0)
             return i + 1;
-        i = take_flag(command, argc, argv, i);
+        i = take_option(command, argc, argv, i);
     }
     return i;
 }

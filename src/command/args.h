@@ -1,4 +1,4 @@
-/* Flags of a subcommand, from one table: parsing, --help, and errors that name value and rule. */
+/* Options of a subcommand, from one table: parsing, --help, and errors that name value and rule. */
 #ifndef MU_COMMAND_ARGS_H
 #define MU_COMMAND_ARGS_H
 
@@ -25,24 +25,34 @@ struct arg_list {
 
 struct arg {
     /* Without dashes: "nodes" is given as --nodes.  With dashes it is as it stands, and may have
-     * several spellings: "-n|-np". */
+     * several spellings: "-n|-np".  What follows "||" is accepted and not shown: "-n||--np".  An
+     * option with two dashes is understood with one as well, as elsewhere. */
     const char *name;
     enum arg_type type;
     void *to;
     uint64_t low, high;
     const char *value; /* its name in the help; for ARG_CHOICE the choices */
-    const char *about;
+    const char *about; /* a noun phrase; NULL: not shown */
+};
+
+/* What users of other launchers type, and what to type here. */
+struct arg_hint {
+    const char *name;
+    const char *advice;
 };
 
 struct command {
     const char *path;    /* "muster sim spread" */
-    const char *about;   /* one or more lines for the help */
+    const char *about;   /* one line: "Run a parallel job." */
     const char *operand; /* name of the one operand, or of all of them, or NULL */
     const struct arg *args;
     size_t count;
+    const char *examples;         /* at most three lines; NULL: none */
+    const char *exits;            /* lines of exit codes; NULL: 0, 1 and 2 as everywhere */
+    const struct arg_hint *hints; /* up to a NULL name; NULL: none */
 };
 
-/* Fills in what the flags say.  Prints help and exits 0, or one clear line and exits 2.  Returns
+/* Fills in what the options say.  Prints help and exits 0, or one clear line and exits 2.  Returns
  * the operand, or NULL when there is none to take. */
 const char *args_parse(const struct command *command, int argc, char **argv);
 
@@ -56,6 +66,9 @@ int args_parse_front(const struct command *command, int argc, char **argv);
 
 /* A whole decimal number and nothing else. */
 bool args_number(const char *text, uint64_t *number);
+
+/* The one of 'words' that 'text' may be meant for; NULL: none is near. */
+const char *args_nearest(const char *text, const char *const *words, size_t count);
 
 /* "PATH: MESSAGE (see 'PATH --help')" on standard error, and exit 2. */
 _Noreturn void args_fail(const struct command *command, const char *format, ...)

@@ -64,9 +64,9 @@ static const char *add(struct hosts *hosts, const struct host *host, char *text)
     }
     if (host->has_address && known->has_address &&
         host->address.sin_addr.s_addr != known->address.sin_addr.s_addr)
-        return say(text, "host %s has two addresses", host->name);
+        return say(text, "host '%s' has two different addresses", host->name);
     if (known->slots + host->slots > MU_LAUNCH_RANKS_MAX)
-        return say(text, "host %s has more than %d slots", host->name, MU_LAUNCH_RANKS_MAX);
+        return say(text, "host '%s' has more than %d slots", host->name, MU_LAUNCH_RANKS_MAX);
     known->slots += host->slots;
     if (host->max_slots > 0)
         known->max_slots = host->max_slots;
@@ -77,7 +77,18 @@ static const char *add(struct hosts *hosts, const struct host *host, char *text)
     return NULL;
 }
 
-#define NAME_RULE "1 to 64 letters, digits, '.', '_' and '-', and no '-' at first"
+#define NAME_RULE "1 to 64 letters, digits, '.', '_' and '-', not beginning with '-'"
+
+static const char *say_no_name(const char *name, size_t length, char *text)
+{
+    const char *at = memchr(name, '@', length);
+    if (at != NULL)
+        return say(text,
+                   "'%.*s' has a user name: write the host only, and the user in --agent 'ssh -l "
+                   "%.*s' or ~/.ssh/config",
+                   (int)length, name, (int)(at - name), name);
+    return say(text, "'%.*s' is not a host name: " NAME_RULE, (int)length, name);
+}
 
 /* ---- a list ---- */
 
@@ -87,14 +98,14 @@ static const char *add_item(struct hosts *hosts, const char *item, size_t length
     char digits[16] = "";
     size_t name = strcspn(item, ":,");
     if (!is_name(item, name))
-        return say(text, "'%.*s' is not a host: a name is " NAME_RULE, (int)name, item);
+        return say_no_name(item, name, text);
     memcpy(host.name, item, name);
     if (name == length)
         return add(hosts, &host, text);
     if (length - name - 1 < sizeof digits)
         memcpy(digits, item + name + 1, length - name - 1);
     if (!read_slots(digits, &host.slots))
-        return say(text, "'%.*s': slots must be a number between 1 and %d", (int)length, item,
+        return say(text, "'%.*s': slots must be a number from 1 to %d", (int)length, item,
                    MU_LAUNCH_RANKS_MAX);
     return add(hosts, &host, text);
 }
@@ -117,16 +128,16 @@ static const char *read_word(struct host *host, const char *word, char *text)
     if (strncmp(word, "slots=", 6) == 0)
         return read_slots(word + 6, &host->slots)
                    ? NULL
-                   : say(text, "'%s' is not a number between 1 and %d", word, MU_LAUNCH_RANKS_MAX);
+                   : say(text, "'%s' is not a number from 1 to %d", word, MU_LAUNCH_RANKS_MAX);
     if (strncmp(word, "max_slots=", 10) == 0 || strncmp(word, "max-slots=", 10) == 0)
         return read_slots(word + 10, &host->max_slots)
                    ? NULL
-                   : say(text, "'%s' is not a number between 1 and %d", word, MU_LAUNCH_RANKS_MAX);
+                   : say(text, "'%s' is not a number from 1 to %d", word, MU_LAUNCH_RANKS_MAX);
     if (strncmp(word, "address=", 8) == 0) {
         host->has_address = inet_pton(AF_INET, word + 8, &host->address.sin_addr) == 1;
         return host->has_address ? NULL : say(text, "'%s' is not an IPv4 address", word);
     }
-    return say(text, "'%s' is none of slots=K, max_slots=K and address=A", word);
+    return say(text, "unknown word '%s' (known: slots=K, max_slots=K, address=A)", word);
 }
 
 /* NAME [slots=K] [max_slots=K] [address=A], or nothing.  'line' is cut up. */
@@ -139,9 +150,12 @@ static const char *add_line(struct hosts *hosts, char *line, char *text)
     const char *word = strtok_r(line, " \t", &rest);
     if (word == NULL)
         return NULL;
-    if (!is_name(word, strlen(word)))
-        return say(text, "'%s' is not a host: a name is " NAME_RULE, word);
-    memcpy(host.name, word, strlen(word) + 1);
+    size_t name = strcspn(word, ":"); /* "ha:2", as in files of MPICH */
+    if (!is_name(word, name))
+        return say_no_name(word, name, text);
+    if (word[name] == ':' && !read_slots(word + name + 1, &host.slots))
+        return say(text, "'%s': slots must be a number from 1 to %d", word, MU_LAUNCH_RANKS_MAX);
+    memcpy(host.name, word, name);
     while (wrong == NULL && (word = strtok_r(NULL, " \t", &rest)) != NULL)
         wrong = read_word(&host, word, text);
     return wrong != NULL ? wrong : add(hosts, &host, text);
@@ -162,11 +176,11 @@ static const char *read_lines(struct hosts *hosts, FILE *file, const char *path,
     if (ferror(file))
         return say(text, "%s: %s", path, strerror(errno));
     if (hosts->count == 0)
-        return say(text, "%s: names no host", path);
+        return say(text, "%s: no host in this file", path);
     for (uint32_t i = 0; i < hosts->count; i++) {
         const struct host *host = &hosts->items[i];
         if (host->max_slots > 0 && host->max_slots < host->slots)
-            return say(text, "%s: host %s has %u slots, and max_slots %u is less", path, host->name,
+            return say(text, "%s: host '%s' has %u slots, but max_slots is %u", path, host->name,
                        host->slots, host->max_slots);
     }
     return NULL;
@@ -190,8 +204,11 @@ static const char *resolve(struct host *host, char *text)
     struct addrinfo *found = NULL;
     int error = getaddrinfo(host->name, NULL, &hints, &found);
     if (error != 0)
-        return say(text, "host %s has no address of IPv4: %s", host->name,
-                   error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+        return say(text,
+                   "cannot resolve host '%s': %s; nothing was started\n"
+                   "        Check the name, or give its address in a hostfile: %s address=10.0.0.7",
+                   host->name, error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error),
+                   host->name);
     memcpy(&host->address, found->ai_addr, sizeof host->address);
     host->has_address = true;
     freeaddrinfo(found);
@@ -223,9 +240,9 @@ const char *hosts_resolve(struct hosts *hosts, char text[HOSTS_TEXT_MAX])
     char dotted[INET_ADDRSTRLEN];
     inet_ntop(AF_INET, &last->address.sin_addr, dotted, sizeof dotted);
     return say(text,
-               "host %s has the address %s, where other hosts cannot reach it: a file of hosts can "
-               "say address=",
-               last->name, dotted);
+               "host '%s' resolves to %s, which other hosts cannot reach; nothing was started\n"
+               "        Give its address in a hostfile: %s address=10.0.0.7",
+               last->name, dotted, last->name);
 }
 
 bool hosts_share(const struct hosts *hosts)

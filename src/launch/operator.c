@@ -1,6 +1,8 @@
 #define _GNU_SOURCE /* struct ucred */
 #include "launch/operator.h"
 
+#include "launch/operator_inside.h"
+
 #include "host/clock.h"
 
 #include <errno.h>
@@ -32,7 +34,10 @@ bool operator_line(const char *line, uid_t uid, struct operator_daemon *daemon)
         return false; /* longer than a name of ours, or with a space in it */
     if ((flags & LISTENS) == 0 || type != SOCK_SEQPACKET)
         return false;
-    return mu_local_name_parse(name, &of, &daemon->machine, &daemon->slot) && of == uid;
+    if (!mu_local_name_parse(name, &of, &daemon->machine, &daemon->slot))
+        return false;
+    daemon->uid = of;
+    return uid == OPERATOR_ANY_USER || of == uid;
 }
 
 static int compare(const void *a, const void *b)
@@ -89,61 +94,6 @@ void operator_free(struct operator_found *found)
     *found = (struct operator_found){0};
 }
 
-/* ---- choosing ---- */
-
-static bool begins_with(uint64_t machine, const char *prefix)
-{
-    char digits[17];
-    snprintf(digits, sizeof digits, "%016" PRIx64, machine);
-    return strncasecmp(digits, prefix, strlen(prefix)) == 0;
-}
-
-/* Writes "A, B and 3 more": the machines that begin with 'prefix'.  Returns how many there are. */
-static size_t list_machines(const struct operator_found *found, const char *prefix, char *text,
-                            size_t room)
-{
-    enum { SHOWN = 8 };
-    size_t used = 0, machines = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < found->count; i++) {
-        uint64_t machine = found->daemons[i].machine;
-        bool again = i > 0 && found->daemons[i - 1].machine == machine;
-        if (again || !begins_with(machine, prefix) || machines++ >= SHOWN)
-            continue;
-        used += (size_t)snprintf(text + used, room - used, "%s%016" PRIx64, used > 0 ? ", " : "",
-                                 machine);
-    }
-    if (machines > SHOWN)
-        snprintf(text + used, room - used, " and %zu more", machines - SHOWN);
-    return machines;
-}
-
-const char *operator_choose(struct operator_found *found, const char *prefix,
-                            char text[OPERATOR_TEXT_MAX])
-{
-    char list[OPERATOR_TEXT_MAX / 2];
-    if (found->count == 0)
-        return strcpy(text, "no machine of yours runs on this host");
-    size_t machines = list_machines(found, prefix == NULL ? "" : prefix, list, sizeof list);
-    if (machines > 1) {
-        snprintf(text, OPERATOR_TEXT_MAX, "which of your %zu machines? --machine must say one: %s",
-                 machines, list);
-        return text;
-    }
-    if (machines == 0) {
-        list_machines(found, "", list, sizeof list);
-        snprintf(text, OPERATOR_TEXT_MAX,
-                 "no machine of yours on this host begins with '%.16s': there is %s", prefix, list);
-        return text;
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < found->count; i++)
-        if (prefix == NULL || begins_with(found->daemons[i].machine, prefix))
-            found->daemons[kept++] = found->daemons[i];
-    found->count = kept;
-    return NULL;
-}
-
 /* ---- one daemon ---- */
 
 static bool fail(struct operator_link *link, const char *format, ...)
@@ -158,15 +108,15 @@ static bool fail(struct operator_link *link, const char *format, ...)
     return false;
 }
 
-/* Only a daemon of this user, or of root, who could be anybody, is talked to. */
-static bool is_trusted(struct operator_link *link)
+/* Only a daemon of the user whose name it has, or of root, who could be anybody, is talked to. */
+static bool is_trusted(struct operator_link *link, uid_t uid)
 {
     struct ucred owner;
     socklen_t length = sizeof owner;
     if (getsockopt(link->fd, SOL_SOCKET, SO_PEERCRED, &owner, &length) != 0)
         return false;
     link->pid = owner.pid;
-    return owner.uid == geteuid() || owner.uid == 0;
+    return owner.uid == uid || owner.uid == 0;
 }
 
 enum contact { TRUSTED, UNKNOWN, NOT_OURS, GONE };
@@ -183,20 +133,20 @@ static enum contact contact(struct operator_link *link, const struct operator_da
         fail(link, "cannot be asked: socket: %s", strerror(errno));
         return UNKNOWN;
     }
-    mu_local_name(name, geteuid(), daemon->machine, daemon->slot);
+    mu_local_name(name, daemon->uid, daemon->machine, daemon->slot);
     memcpy(address.sun_path + 1, name, strlen(name)); /* after a NUL: the abstract namespace */
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
     if (connect(link->fd, (struct sockaddr *)&address, length) == 0) {
-        if (is_trusted(link))
+        if (is_trusted(link, daemon->uid))
             return TRUSTED;
-        fail(link, "is not yours: another user listens in its place");
+        fail(link, "was not asked: a process of another user listens on its socket");
         return NOT_OURS;
     }
     bool gone = errno == ECONNREFUSED;
     if (gone)
-        fail(link, "is gone");
+        fail(link, "has ended");
     else if (errno == EAGAIN)
-        fail(link, "does not answer: too many wait already");
+        fail(link, "does not answer: too many connections are waiting");
     else
         fail(link, "cannot be asked: %s", strerror(errno));
     return gone ? GONE : UNKNOWN;
@@ -218,8 +168,8 @@ bool operator_say(struct operator_link *link, const struct mu_local_message *mes
     if (errno == EAGAIN)
         return fail(link, "does not answer");
     if (errno == EPIPE || errno == ECONNRESET)
-        return fail(link, "is gone");
-    return fail(link, "cannot be told: %s", strerror(errno));
+        return fail(link, "has ended");
+    return fail(link, "cannot be reached: %s", strerror(errno));
 }
 
 /* 1: there is something to read; 0: not in time; -1: errno. */
@@ -245,15 +195,15 @@ bool operator_hear(struct operator_link *link, struct mu_local_message *message,
      */
     ssize_t count = ready < 0 ? -1 : recv(link->fd, bytes, sizeof bytes, MSG_TRUNC);
     if (count == 0 || (count < 0 && errno == ECONNRESET))
-        return fail(link, "is gone");
+        return fail(link, "has ended");
     if (count < 0)
-        return fail(link, "cannot be heard: %s", strerror(errno));
+        return fail(link, "cannot be read: %s", strerror(errno));
     if (count > MU_LOCAL_PACKET_MAX)
-        return fail(link, "says what cannot be: a packet of %zd bytes, at most %d are allowed",
+        return fail(link, "sent an invalid reply: a packet of %zd bytes, over the limit of %d",
                     count, MU_LOCAL_PACKET_MAX);
     const char *broken = mu_local_decode(bytes, (size_t)count, message);
     if (broken != NULL)
-        return fail(link, "says what cannot be: %s", broken);
+        return fail(link, "sent an invalid reply: %s", broken);
     return true;
 }
 
@@ -261,8 +211,8 @@ bool operator_unexpected(struct operator_link *link, const struct mu_local_messa
 {
     link->refused = message->type == MU_LOCAL_REFUSED;
     if (link->refused)
-        return fail(link, "refuses: %s", message->refused.text);
-    return fail(link, "says what was not asked: a message of type %u", message->type);
+        return fail(link, "refused: %s", message->refused.text);
+    return fail(link, "sent an unexpected reply: a message of type %u", message->type);
 }
 
 bool operator_status(struct operator_link *link, operator_each *each, void *owner)
@@ -308,7 +258,7 @@ static bool greet(struct operator_link *link, const struct operator_daemon *daem
         return operator_unexpected(link, &message);
     link->welcome = message.welcome;
     if (link->welcome.machine != daemon->machine || link->welcome.slot != daemon->slot)
-        return fail(link, "says to be node %u of machine %016" PRIx64, link->welcome.slot,
+        return fail(link, "claims to be node %u of cluster %016" PRIx64, link->welcome.slot,
                     link->welcome.machine);
     return true;
 }
@@ -331,54 +281,11 @@ bool operator_reach(struct operator_link *link, const struct operator_daemon *da
     return false;
 }
 
-/* ---- for a command ---- */
-
-/* Names that others have taken are as good as not there.  Only asked when it decides something:
- * each question is one connection. */
-static void drop_foreign(struct operator_found *found)
+/* Names that others have taken are as good as not there. */
+bool operator_is_foreign(const struct operator_daemon *daemon)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < found->count; i++) {
-        struct operator_link link = {.fd = -1};
-        enum contact whose = contact(&link, &found->daemons[i]);
-        operator_close(&link);
-        if (whose == TRUSTED || whose == UNKNOWN)
-            found->daemons[kept++] = found->daemons[i];
-    }
-    found->count = kept;
-}
-
-static void check_prefix(const struct command *command, const char *prefix)
-{
-    size_t digits = strspn(prefix, "0123456789abcdefABCDEF");
-    if (digits < 1 || digits > 16 || prefix[digits] != '\0')
-        args_fail(command, "--machine is '%s', but must be 1 to 16 hexadecimal digits", prefix);
-}
-
-bool operator_find(const struct command *command, const char *prefix, struct operator_found *found)
-{
-    char text[OPERATOR_TEXT_MAX];
-    if (prefix != NULL)
-        check_prefix(command, prefix);
-    *found = (struct operator_found){0};
-    FILE *file = fopen("/proc/net/unix", "re");
-    bool good = file != NULL && operator_read(file, geteuid(), found);
-    int error = errno;
-    if (file != NULL)
-        fclose(file);
-    if (!good) {
-        fprintf(stderr, "%s: /proc/net/unix: %s\n", command->path, strerror(error));
-        operator_free(found);
-        return false;
-    }
-    const char *why = operator_choose(found, prefix, text);
-    if (why != NULL) {
-        drop_foreign(found);
-        why = operator_choose(found, prefix, text);
-    }
-    if (why == NULL)
-        return true;
-    fprintf(stderr, "%s: %s\n", command->path, why);
-    operator_free(found);
-    return false;
+    struct operator_link link = {.fd = -1};
+    enum contact whose = contact(&link, daemon);
+    operator_close(&link);
+    return whose == NOT_OURS || whose == GONE;
 }

@@ -126,7 +126,8 @@ static bool hear_status(struct operator_link *link, struct rig_counts *counts)
 
 bool rig_ask(struct rig *rig, mu_slot node, struct rig_counts *counts, char why[MACHINE_TEXT_MAX])
 {
-    const struct operator_daemon daemon = {.machine = machine_id(rig->machine), .slot = node};
+    const struct operator_daemon daemon = {
+        .machine = machine_id(rig->machine), .slot = node, .uid = geteuid()};
     struct operator_link link;
     *counts = (struct rig_counts){0};
     bool good = operator_open(&link, &daemon) && hear_status(&link, counts);

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* ---- links ---- */
 
@@ -19,8 +20,8 @@ static void open_link(struct watch *watch, int i)
     struct mu_local_message message = {.type = MU_LOCAL_WATCH};
     uint32_t nodes = watch->rig->config.nodes;
     for (uint32_t tried = 0; tried < nodes && !watch->links[i].is_open; tried++) {
-        struct operator_daemon daemon = {.machine = machine_id(watch->rig->machine),
-                                         .slot = watch->next};
+        struct operator_daemon daemon = {
+            .machine = machine_id(watch->rig->machine), .slot = watch->next, .uid = geteuid()};
         watch->next = (watch->next + 1) % nodes;
         if (is_watched(watch, daemon.slot) || !machine_alive(watch->rig->machine, daemon.slot) ||
             !operator_open(&watch->links[i].link, &daemon))

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     LOOK_MS = 5,
@@ -143,8 +144,8 @@ static bool order(struct tune_rig *rig, uint64_t period_ns, uint64_t timeout_ns,
     bool told = false;
     *is_refused = false;
     for (mu_slot node = 0; node < rig->config.nodes && !told && !*is_refused; node++) {
-        const struct operator_daemon daemon = {.machine = machine_id(rig->rig.machine),
-                                               .slot = node};
+        const struct operator_daemon daemon = {
+            .machine = machine_id(rig->rig.machine), .slot = node, .uid = geteuid()};
         struct operator_link link;
         told = operator_open(&link, &daemon) && operator_order(&link, &set);
         *is_refused = link.refused;

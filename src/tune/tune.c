@@ -168,33 +168,25 @@ static uint64_t nodes_for_this_host(void)
     return nodes > MACHINE_NODES_MAX ? MACHINE_NODES_MAX : nodes;
 }
 
-static const char about[] =
-    "Finds times for heartbeats that this host can keep.\n"
-    "\n"
-    "Daemons on this host beat every 200 ms, then 100, 50, 20, 10, 5, 2 and 1 ms, with twice that\n"
-    "as the timeout, until one is declared dead although nobody died: first on an idle host, then\n"
-    "beside processes that compute on each core, then while short processes are started as well.\n"
-    "A timer on each core notes how long the host itself stands still; a step with a false alarm\n"
-    "that comes of that is repeated.\n"
-    "\n"
-    "Recommended is twice the shortest period that held under all conditions, or twice the "
-    "longest\n"
-    "time for which the host stood still, whichever is longer, rounded up.  That is run as well,\n"
-    "and what it costs a node is measured.  The last two lines are what 'muster run' and 'muster\n"
-    "set' take.  Exit 1 when nothing can be recommended.";
-
 int cmd_tune(int argc, char **argv)
 {
     uint64_t nodes = nodes_for_this_host(), load = 4, seconds = 120;
     bool json = false;
     const struct arg args[] = {
         {"nodes", ARG_NUMBER, &nodes, 2, MACHINE_NODES_MAX, "N",
-         "nodes, a daemon on each (2 for each core, at least 16)"},
-        {"load", ARG_NUMBER, &load, 1, 64, "L", "processes that compute, for each core (4)"},
-        {"seconds", ARG_NUMBER, &seconds, 20, 600, "S", "how long it may take (120)"},
+         "nodes [default: 2 per core, at least 16]"},
+        {"load", ARG_NUMBER, &load, 1, 64, "L", "computing processes per core [default: 4]"},
+        {"seconds", ARG_NUMBER, &seconds, 20, 600, "S", "time limit [default: 120]"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
-    const struct command command = {"muster tune", about, NULL, args, sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = "muster tune",
+        .about = "Find the shortest heartbeat settings that this host can keep.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster tune\nmuster tune --load 8 --seconds 300",
+        .exits = "0 success   1 nothing can be recommended   2 usage error",
+    };
     args_parse(&command, argc, argv);
 
     static struct tune t;

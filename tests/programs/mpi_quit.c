@@ -2,7 +2,7 @@
  *
  *     mpi_quit RANK|all|none
  *
- * The others come to a barrier, where they wait for it for ever. */
+ * The others come to a barrier, where they wait for it forever. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>

@@ -71,7 +71,7 @@ done
 # ---- cuts ----
 
 rules() { in_space "$1" nft list ruleset | grep -c "muster_chaos_$1_\|drop"; }
-heard() { in_space "$1" "$MUSTER" events --machine "$machine"; }
+heard() { in_space "$1" "$MUSTER" events --json --cluster "$machine"; }
 
 # Short: nothing is told, and nothing is left.
 in_space 1 "$MUSTER" chaos cut node=1 --with nft --for 100ms 2>err || complain "a short cut: $(cat err)"
@@ -105,7 +105,7 @@ others=($!)
 wait_until 30 eval '[ "$(rules 2)" -gt 0 ]' || complain "no rules: $(cat err)"
 kill -KILL "${pids[2]}"
 for i in 0 1 3; do
-    wait_until 60 eval "heard $i | grep -q 'node 2 is silent'" || complain "node $i was not told that node 2 is silent: $(heard $i)"
+    wait_until 60 eval "heard $i | grep -q '"node":2,"verdict":"silent"'" || complain "node $i was not told that node 2 is silent: $(heard $i)"
     [ "$(heard $i | wc -l)" -eq 1 ] || complain "node $i was told more: $(heard $i)"
 done
 kill -TERM "${others[0]}"

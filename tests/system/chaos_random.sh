@@ -14,7 +14,7 @@ flags=(--nodes "$nodes" --seed "$seed" --heartbeat $heartbeat)
 "$MUSTER" chaos random "${flags[@]}" --seed 99 --seconds 60 --plan >other
 cmp -s one again || complain "the same seed gives another schedule"
 ! cmp -s one other || complain "another seed gives the same schedule"
-[ "$(wc -l <one)" -gt 5 ] && grep -q '^round 0, on a new machine: after [0-9]* ms [a-z]* ' one || complain "the schedule: $(head -3 one)"
+[ "$(wc -l <one)" -gt 5 ] && grep -q '^round 0, in a new cluster: after [0-9]* ms [a-z]* ' one || complain "the schedule: $(head -3 one)"
 
 "$MUSTER" chaos random --nodes 7 >out 2>err
 code=$?
@@ -26,7 +26,7 @@ code=$?
 "$MUSTER" chaos random "${flags[@]}" --seconds "$long" --json >out 2>err
 code=$?
 [ $code -eq 0 ] || complain "exit $code: $(cat out) $(head -40 err)"
-[ "$(wc -l <out)" -eq 1 ] && [ "$(number faults <out)" -gt 0 ] && [ "$(number machines <out)" -gt 0 ] || complain "the JSON: $(cat out)"
+[ "$(wc -l <out)" -eq 1 ] && [ "$(number faults <out)" -gt 0 ] && [ "$(number clusters <out)" -gt 0 ] || complain "the JSON: $(cat out)"
 for name in missed duplicates false hung; do
     [ "$(number $name <out)" -eq 0 ] || complain "$name: $(cat out)"
 done

@@ -49,16 +49,16 @@ expect 0 '^7 steps, 8 expectations: all as expected, at 6 nodes$' '^ +[0-9.]+ s 
 
 printf '%s\n' "at 0s kill proc=1.4" "expect proc=1.4 silent within 1s" "expect none for 2s" "then 0s kill proc=1.6" >bad
 script - "${flags[@]}" <bad
-expect 1 'line 2: expected proc=1.4 silent within 1 s; seen: node 0 was told that proc=1.4 is dead, after ' '; and 2 more$' \
-    'line 3: expected none for 2 s; seen: .*node [0-5] was told that proc=1.4 is dead' \
-    'a death that nobody expects; seen: 6 nodes were told that proc=1.6 is dead'
+expect 1 'line 2: expected proc=1.4 silent within 1 s; seen: node 0 was notified that proc=1.4 is dead, after ' '; and 2 more$' \
+    'line 3: expected none for 2 s; seen: .*node [0-5] was notified that proc=1.4 is dead' \
+    'a death that nobody expects; seen: 6 nodes were notified that proc=1.6 is dead'
 printf '%s\n' "at 0s stop node=1 for $short" "expect node=1 gone within 1s at 0,2" >bad
 script bad "${flags[@]}" --json
-expect 1 '"failed":\[{"line":2,"expected":"node=1 gone within 1 s at 0,2","seen":"node 0 was not told of node=1; node 2 was not told of node=1"}\]'
+expect 1 '"failed":\[{"line":2,"expected":"node=1 gone within 1 s at 0,2","seen":"node 0 was not notified of node=1; node 2 was not notified of node=1"}\]'
 [ "$(wc -l <out)" -eq 1 ] || { complain "not one line of JSON"; show; }
 echo "at 0s kill node=9" >bad
 script bad "${flags[@]}"
-expect 1 'line 1: kill node=9: machine [0-9a-f]{16} has no node 9 on this host'
+expect 1 'line 1: kill node=9: cluster [0-9a-f]{8} has no node 9 on this host'
 
 # ---- what cannot be read ----
 
@@ -71,11 +71,11 @@ refuses() {
     expect 2 "$text"
     [ "$(wc -l <err)" -eq 1 ] && [ ! -s out ] || { complain "not one line"; show; }
 }
-refuses "wrong: line 2: 'sometime' is none of at, then, expect and allow" "at 0s kill node=1" "sometime kill node=2"
-refuses "wrong: line 1: 'at' is followed by '5'" "at 5 kill node=1"
-refuses "wrong: line 1: 'shoot' is none of kill, " "at 5ms shoot node=1"
-refuses "wrong: line 3: 'ded' is none of dead" "" "at 5ms kill node=1" "expect node=1 ded within 1s"
-refuses "wrong: has no step" "# nothing"
+refuses "wrong: line 2: unknown word 'sometime'" "at 0s kill node=1" "sometime kill node=2"
+refuses "wrong: line 1: 'at 5'" "at 5 kill node=1"
+refuses "wrong: line 1: unknown fault 'shoot'" "at 5ms shoot node=1"
+refuses "wrong: line 3: unknown verdict 'ded'" "" "at 5ms kill node=1" "expect node=1 ded within 1s"
+refuses "wrong: contains no step" "# nothing"
 script no/such/file --nodes 6
 expect 2 'no/such/file: No such file or directory'
 script
@@ -87,11 +87,11 @@ run_flags=(--heartbeat 100ms,600s)
 start_job 4 8 || exit 1
 printf '%s\n' "at 100ms stop node=2 for 200ms" "then 0ms cut node=1 for 200ms" "expect none for 500ms" \
     "then 600ms kill proc=1.7" "expect proc=1.7 dead within $limit at 0-3" >there
-script there --machine "$machine"
+script there --cluster "$machine"
 expect 0 '^3 steps, 2 expectations: all as expected, at 4 nodes$'
 
 # Ctrl-C in the middle: everything is undone.
-"$MUSTER" status --json --machine "$machine" >status
+"$MUSTER" status --json --cluster "$machine" >status
 daemon=$(of_node 2 status | number pid)
 state() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -c 1; }
 is_stopped() { [ "$(state "$1")" = T ]; }
@@ -100,7 +100,7 @@ said() { [ "$(grep -c -- "$1" run.err)" -eq "$2" ]; }
 printf '%s\n' "at 0s stop node=2" "at 0s cut node=1" "expect none for 600s" >endless
 for signal in INT KILL; do
     before=$(grep -c "fault of its network is over" run.err)
-    "$MUSTER" chaos script endless --machine "$machine" >out 2>err &
+    "$MUSTER" chaos script endless --cluster "$machine" >out 2>err &
     others=($!)
     wait_until 30 is_stopped "$daemon" || complain "node 2 is not stopped"
     wait_until 30 said "is cut off, both ways" $((before + 1)) || complain "node 1 is not cut off"

@@ -9,10 +9,10 @@ set -u
 run_flags=(--heartbeat 100ms,400ms) long=3s
 [ "$MUSTER_SANITIZED" = 0 ] || run_flags=(--heartbeat 200ms,2s) long=12s
 start_job 6 6 || exit 1
-"$MUSTER" status --machine "$machine" --json >status
+"$MUSTER" status --cluster "$machine" --json >status
 daemons=()
 for i in 0 1 2 3 4 5; do daemons+=("$(of_node $i status | number pid)"); done
-"$MUSTER" chaos cut node=3-5 --peers 0-2 --for $long --machine "$machine" || complain "no cut"
+"$MUSTER" chaos cut node=3-5 --peers 0-2 --for $long --cluster "$machine" || complain "no cut"
 # ended FIRST LAST: all of these daemons have
 ended() {
     local i
@@ -34,9 +34,9 @@ echo end >&"${to[4]}"
 exec {to[4]}>&- {from[4]}<&-
 wait_until 30 gone "${pids[4]}" || complain "node 4 was told to end, and does not"
 kill -STOP "${pids[1]}"
-told() { "$MUSTER" events --machine "$machine" | grep -q 'node 1 is silent'; }
+told() { "$MUSTER" events --cluster "$machine" | grep -q 'node 1 failed (silent)'; }
 wait_until 30 told || complain "a node left, and a later death is not told"
-! "$MUSTER" events --machine "$machine" | grep -q 'node 4' || complain "a node that left is told to be dead"
+! "$MUSTER" events --cluster "$machine" | grep -q 'node 4' || complain "a node that left is told to be dead"
 kill -CONT "${pids[1]}"
 wait_until 30 gone "${pids[1]}" || complain "node 1 goes on, and does not learn that it was declared"
 exit $failed

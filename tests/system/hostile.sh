@@ -30,7 +30,7 @@ counted_as_thrown() {
     done
 }
 
-status() { "$MUSTER" status --machine "$machine" --json >"$1" || complain "muster status: exit $?"; }
+status() { "$MUSTER" status --cluster "$machine" --json >"$1" || complain "muster status: exit $?"; }
 
 # ---- strangers, while a job runs and one of its processes is killed ----
 
@@ -81,7 +81,7 @@ for slot in 0 1 2 3; do
     of_node $slot after | grep -q "\"links_up\":$(of_node $slot after | number links_wanted)," ||
         complain "node $slot has lost a link: $(of_node $slot after)"
 done
-"$MUSTER" status --machine "$machine" | tee words
+"$MUSTER" status --cluster "$machine" | tee words
 grep -q '^node 1: .*bad_malformed [1-9]' words || complain "status in words does not show what was counted"
 
 end_job

@@ -47,7 +47,7 @@ sum=$(awk '/^slice/ && !seen[$2]++ { n++; sum += $3 } END { printf "%d %.9f", n,
     sh -c '[ "$MUSTER_RANK" != 1 ] || exit 3; exec "$0"' "$build/examples/watch" >out 2>err &
 job=$!
 for ((i = 0; i < 600; i++)); do
-    told=$(grep -c 'hears: process 1 on node 0 is dead: exit code 3 (' out)
+    told=$(grep -c 'hears: rank 1 on node 0 failed: exit code 3 (' out)
     [ "$told" -lt 3 ] || break
     kill -0 "$job" 2>/dev/null || break
     sleep 0.1

@@ -13,7 +13,7 @@ told() {
 
 run --nodes 2 -n 4 --on-failure continue "$programs/pmix_told" 2 kill -402=1 -7=0 -402,-7,-201=1 default=0
 expect 137 "a process is killed"
-told 3 '-402 called 1 code -402 affected 2 exit 137 on node1: killed \(signal 9\)$'
+told 3 '-402 called 1 code -402 affected 2 exit 137 on node1: killed by SIGKILL$'
 told 3 '-7 called 0 '
 told 3 '-402,-7,-201 called 1 code -402 '
 told 3 'default called 0 '
@@ -24,7 +24,7 @@ told 2 '-402 called 0 '
 # A node: its own code, and each of its processes.
 run --nodes 3 -n 6 --on-failure continue "$programs/pmix_told" 4 node -231=1 -200=2
 told 4 '-231 called 1 code -231 affected -1 exit -1 on node2: '
-told 4 '-200 called 2 code -200 affected [45] exit -1 on node2: its node was lost$'
+told 4 '-200 called 2 code -200 affected [45] exit -1 on node2: its node failed$'
 # A process that stops its heartbeats lives; who asked hears of it, on its node and on others.
 run --nodes 3 -n 6 "$programs/pmix_told" 1 quiet -109=1 -402,-7=0
 expect 0 "heartbeats that stop"

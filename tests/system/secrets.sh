@@ -95,8 +95,8 @@ if [ "$(id -u)" -eq 0 ] && [ "$MUSTER_SANITIZED" = 0 ]; then # sanitizers map te
         grep -q '^VmLck:.* [1-9][0-9]* kB' "/proc/$pid/status" || complain "a witness has no locked memory"
     done
 fi
-"${as[@]}" "$MUSTER" status --machine "$machine" --json >status || complain "muster status: exit $?"
-"${as[@]}" "$MUSTER" events --machine "$machine" --json >events || complain "muster events: exit $?"
+"${as[@]}" "$MUSTER" status --cluster "$machine" --json >status || complain "muster status: exit $?"
+"${as[@]}" "$MUSTER" events --cluster "$machine" --json >events || complain "muster events: exit $?"
 while IFS= read -r -d '' file; do
     ! has_key "$file" || complain "the key is in $file"
 done < <(find . /tmp /dev/shm -xdev -type f -newer stamp -print0 2>/dev/null)
@@ -105,7 +105,7 @@ take_down
 # ---- the real launcher, whose key nobody knows: it is 64 hexadecimal digits, or 32 bytes ----
 
 start_job 2 4 "${as[@]}" || exit 1
-"${as[@]}" "$MUSTER" status --machine "$machine" --json >status || complain "muster status: exit $?"
+"${as[@]}" "$MUSTER" status --cluster "$machine" --json >status || complain "muster status: exit $?"
 daemons=$(sed 's/{"slot":/\n&/g' status | number pid)
 [ "$(wc -w <<<"$daemons")" -eq 2 ] || complain "not two daemons: $(cat status)"
 is_closed "$run" "the launcher"

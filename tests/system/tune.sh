@@ -28,7 +28,7 @@ tune --help
 refuses "--nodes is '1'" -- --nodes 1
 refuses "--load is '0'" -- --load 0
 refuses "--seconds is '19'" -- --seconds 19
-refuses "'now' is not expected" -- now
+refuses "unexpected operand 'now'" -- now
 
 # ---- what it prints ----
 
@@ -89,10 +89,10 @@ else
     tail -1 out | sed -n 's/^muster set //p' >set_line
     [ -s run_line ] && [ -s set_line ] && grep -q '^recommended: heartbeats every ' out || complain "no pair in words"
     # Others may run here as well, so the machine is named: MUSTER_SOCKET is muster/UID/MACHINE/SLOT.
-    run --nodes 1 -n 1 $(cat run_line) bash -c '"$0" set "$@" --machine "$(cut -d / -f 3 <<<"$MUSTER_SOCKET")"' \
+    run --nodes 1 -n 1 $(cat run_line) bash -c '"$0" set "$@" --cluster "$(cut -d / -f 3 <<<"$MUSTER_SOCKET")"' \
         "$MUSTER" $(cat set_line)
     expect 0 "muster run $(cat run_line) muster set $(cat set_line)"
-    grep -q '^heartbeats every .*, at all 1 node of machine' out || complain "muster set did not take it"
+    grep -q '^Set heartbeat period .* on 1 node of cluster' out || complain "muster set did not take it"
     nothing_left 10 "muster run with what was recommended"
 fi
 

@@ -72,7 +72,7 @@ all_told() { # NODE VERDICT: all on other nodes
 }
 # latest NODE: ms after which the last survivor was told of it, since it was first seen
 cause_is() { # NODE CAUSE
-    at 0 "$MUSTER" why "$1" --json --machine "$machine" | grep -q "\"cause\":\"$2\""
+    at 0 "$MUSTER" why "$1" --json --cluster "$machine" | grep -q "\"cause\":\"$2\""
 }
 
 net_up 4 || { echo "FAIL: no network"; exit 1; }
@@ -96,7 +96,7 @@ done
 
 # ---- a firewall that rejects, and resets what there is: nobody is declared ----
 
-port=$(at 2 "$MUSTER" status --machine "$machine" --json | of_node 2 /dev/stdin | word address | sed 's/.*://')
+port=$(at 2 "$MUSTER" status --cluster "$machine" --json | of_node 2 /dev/stdin | word address | sed 's/.*://')
 at 2 nft -f - <<RULES
 table inet firewall {
     chain input { type filter hook input priority 0; tcp dport $port reject with tcp reset; }
@@ -104,18 +104,18 @@ table inet firewall {
 RULES
 at 2 ss --kill state established "( sport = :$port or dport != :$port )" src 10.0.0.3 dst 10.0.0.0/28 >/dev/null 2>&1
 # every connection of node 2 with another node was reset: each of those has seen it
-broken() { local i; for i in 0 1 3; do [ "$(at $i "$MUSTER" status --machine "$machine" --json | of_node $i /dev/stdin | number links_broken)" -ge 1 ] || return 1; done; }
-wait_until 20 broken || complain "no connection was reset: $(at 0 "$MUSTER" status --machine "$machine" --json)"
+broken() { local i; for i in 0 1 3; do [ "$(at $i "$MUSTER" status --cluster "$machine" --json | of_node $i /dev/stdin | number links_broken)" -ge 1 ] || return 1; done; }
+wait_until 20 broken || complain "no connection was reset: $(at 0 "$MUSTER" status --cluster "$machine" --json)"
 refused=$(at 1 bash -c "exec 3<>/dev/tcp/10.0.0.3/$port" 2>&1)
 [[ $refused == *refused* ]] || complain "node 2 does not refuse connections: '$refused'"
 sleep $((10 * timeout_ms / 1000)).5 # for ten timeouts nothing may happen
 nobody_told || complain "somebody was declared: $(cat roll/rank-*)"
 for i in 0 1 2 3; do
-    [ "$(at $i "$MUSTER" status --machine "$machine" --json | of_node $i /dev/stdin | number dead)" = 0 ] || complain "node $i knows somebody dead"
+    [ "$(at $i "$MUSTER" status --cluster "$machine" --json | of_node $i /dev/stdin | number dead)" = 0 ] || complain "node $i knows somebody dead"
     [ -e "/proc/${daemons[i]}" ] || complain "the daemon of node $i has ended"
 done
-linked() { [ "$(at 2 "$MUSTER" status --machine "$machine" --json | of_node 2 /dev/stdin | number links_up)" -ge 3 ]; }
-wait_until 30 linked || complain "node 2 has no links any more: $(at 2 "$MUSTER" status --machine "$machine")"
+linked() { [ "$(at 2 "$MUSTER" status --cluster "$machine" --json | of_node 2 /dev/stdin | number links_up)" -ge 3 ]; }
+wait_until 30 linked || complain "node 2 has no links any more: $(at 2 "$MUSTER" status --cluster "$machine")"
 # It goes on to work: news from it reach everybody.  What the launcher then says to it, if only that it has read them, is
 # answered with a reset; to the launcher that is a lost node (docs/launch.md), and its daemon ends.  Nobody falls silent.
 kill -KILL "$(sed -n 's/^pid \([0-9]*\) .*/\1/p' roll/rank-5)"
@@ -126,8 +126,8 @@ wait_until 30 all_told_process || complain "news from node 2 do not come through
 
 kill -KILL "${daemons[2]}" 2>/dev/null
 wait_until 20 all_told 2 dead || complain "not all were told that node 2 is dead: $(cat roll/rank-*)"
-cause_is 2 witness || complain "node 2 is dead, but not by its witness: $(at 0 "$MUSTER" why 2 --machine "$machine")"
-late=$(at 0 "$MUSTER" why 2 --json --machine "$machine" | sed -n 's/.*"all_told_ms":\([0-9]*\).*/\1/p')
+cause_is 2 witness || complain "node 2 is dead, but not by its witness: $(at 0 "$MUSTER" why 2 --cluster "$machine")"
+late=$(at 0 "$MUSTER" why 2 --json --cluster "$machine" | sed -n 's/.*"all_told_ms":\([0-9]*\).*/\1/p')
 [ "${late:-9999}" -lt $period_ms ] || complain "told only after ${late:-?} ms"
 nothing_is_left 2
 finish
@@ -135,16 +135,16 @@ finish
 # ---- the witness is killed alone: said in status, the job goes on; then the daemon: the ring decides ----
 
 start
-at 1 "$MUSTER" status --machine "$machine" --json | of_node 1 /dev/stdin | grep -q '"witness":true' || complain "node 1 does not say that it has a witness"
+at 1 "$MUSTER" status --cluster "$machine" --json | of_node 1 /dev/stdin | grep -q '"witness":true' || complain "node 1 does not say that it has a witness"
 kill -KILL "${witnesses[1]}"
-without() { at 1 "$MUSTER" status --machine "$machine" --json | of_node 1 /dev/stdin | grep -q '"witness":false'; }
+without() { at 1 "$MUSTER" status --cluster "$machine" --json | of_node 1 /dev/stdin | grep -q '"witness":false'; }
 wait_until 20 without || complain "status does not say that the witness is gone"
-at 1 "$MUSTER" status --machine "$machine" | grep -q "^node 1: no witness" || complain "nor in words: $(at 1 "$MUSTER" status --machine "$machine")"
+at 1 "$MUSTER" status --cluster "$machine" | grep -q "^Warning: node 1 has no witness" || complain "nor in words: $(at 1 "$MUSTER" status --cluster "$machine")"
 sleep $((2 * timeout_ms / 1000)).5
 nobody_told || complain "somebody was declared without a witness: $(cat roll/rank-*)"
 kill -KILL "${daemons[1]}"
 wait_until 30 all_told 1 silent || complain "a daemon without a witness: $(cat roll/rank-*)"
-cause_is 1 silence || complain "not by silence: $(at 0 "$MUSTER" why 1 --machine "$machine")"
+cause_is 1 silence || complain "not by silence: $(at 0 "$MUSTER" why 1 --cluster "$machine")"
 wait_until 20 nothing_on_host 1 || complain "on node 1 there is left: $(on_host 1 | xargs -r ps -o pid,args -p)"
 finish
 
@@ -153,7 +153,7 @@ finish
 start
 kill -KILL -- "-${witnesses[3]}" # their process group: one after the other, the witness could speak in between
 wait_until 30 all_told 3 silent || complain "daemon and witness killed: $(cat roll/rank-*)"
-silent=$(at 0 "$MUSTER" why 3 --json --machine "$machine" | sed -n 's/.*"silent_ms":\([0-9]*\).*/\1/p')
+silent=$(at 0 "$MUSTER" why 3 --json --cluster "$machine" | sed -n 's/.*"silent_ms":\([0-9]*\).*/\1/p')
 [ "${silent:-9999}" -le $((timeout_ms + period_ms)) ] || complain "declared only after ${silent:-?} ms"
 wait_until 20 nothing_on_host 3 || complain "on node 3 there is left: $(on_host 3 | xargs -r ps -o pid,args -p)"
 finish

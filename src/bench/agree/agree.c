@@ -182,22 +182,6 @@ static void print(struct bench_agree *b, bool json)
 
 /* ---- the command ---- */
 
-static const char about[] =
-    "Processes call muster_agree() again and again, all of a job, and take the time of each call.\n"
-    "\n"
-    "With --kill somebody dies in place of contributing, and the survivors go on: a process of "
-    "the\n"
-    "root's node, of the node that is its first child, or of the last leaf; or that child, daemon\n"
-    "and all. failing_us: the agreement in which it happens, from the call on, with the time that "
-    "it\n"
-    "takes to notice. stabilizing_us: the next one. after_us: 50 more. Each repetition has "
-    "daemons\n"
-    "and processes of its own.\n"
-    "\n"
-    "All nodes are on this host: times are for its number of cores. wrong: decisions that cannot "
-    "be;\n"
-    "exit 1 when there are any.";
-
 int cmd_bench_agree(int argc, char **argv)
 {
     static struct bench_agree b;
@@ -205,14 +189,22 @@ int cmd_bench_agree(int argc, char **argv)
     bool json = false;
     b.kill = "no";
     const struct arg args[] = {
-        {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "N", "nodes, a daemon on each (4)"},
-        {"procs", ARG_NUMBER, &procs, 1, 1024, "P", "processes on each node (4)"},
-        {"fanout", ARG_NUMBER, &fanout, 1, 1024, "A", "of the tree of nodes: a power of two (2)"},
-        {"reps", ARG_NUMBER, &reps, 1, 1000000, "R", "how often (1000; with --kill 10)"},
-        {"kill", ARG_CHOICE, &b.kill, 0, 0, "no|root|child|leaf|node", "who dies (no)"},
+        {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "N", "nodes [default: 4]"},
+        {"procs", ARG_NUMBER, &procs, 1, 1024, "P", "processes per node [default: 4]"},
+        {"fanout", ARG_NUMBER, &fanout, 1, 1024, "A",
+         "fanout of the tree, a power of two [default: 2]"},
+        {"reps", ARG_NUMBER, &reps, 1, 1000000, "R", "repetitions [default: 1000; with --kill 10]"},
+        {"kill", ARG_CHOICE, &b.kill, 0, 0, "no|root|child|leaf|node", "what fails [default: no]"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
-    const struct command command = {path, about, NULL, args, sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = path,
+        .about = "Measure the duration of agreements, also when a member fails.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster bench agree --nodes 4 --procs 4\nmuster bench agree --kill root",
+        .exits = "0 success   1 a wrong decision   2 usage error",
+    };
     args_parse(&command, argc, argv);
     bool kills = strcmp(b.kill, "no") != 0;
     if ((fanout & (fanout - 1)) != 0)

@@ -215,17 +215,6 @@ static void print(const struct stress *s, double seconds, bool json)
     output_json(object);
 }
 
-static const char about[] =
-    "Jobs that do nothing but agree, and now and then shrink, while random processes and daemons "
-    "are\n"
-    "killed, until one process is left. Then a fresh job on fresh daemons.\n"
-    "\n"
-    "violations: two processes that were told different decisions, of which both lived to the "
-    "next\n"
-    "one; a decision without the contribution of one that lives; survivors that do not go on "
-    "within\n"
-    "30 s. Exit 1 when there are any. failures: processes that died. rounds: jobs.";
-
 int cmd_bench_agree_stress(int argc, char **argv)
 {
     static struct stress s;
@@ -233,15 +222,22 @@ int cmd_bench_agree_stress(int argc, char **argv)
     bool json = false;
     s.seed = 1;
     const struct arg args[] = {
-        {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "N", "nodes, a daemon on each (16)"},
-        {"procs", ARG_NUMBER, &procs, 1, 1024, "P", "processes on each node (8)"},
-        {"seconds", ARG_NUMBER, &seconds, 1, 1000000, "S", "how long (60)"},
-        {"seed", ARG_NUMBER, &s.seed, 0, INT64_MAX, "S", "what is drawn: who dies, and when (1)"},
-        {"stop", ARG_FLAG, &s.stops, 0, 0, NULL,
-         "daemons are stopped for 1.5 s, in place of killed"},
+        {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "N", "nodes [default: 16]"},
+        {"procs", ARG_NUMBER, &procs, 1, 1024, "P", "processes per node [default: 8]"},
+        {"seconds", ARG_NUMBER, &seconds, 1, 1000000, "S", "duration [default: 60]"},
+        {"seed", ARG_NUMBER, &s.seed, 0, INT64_MAX, "S",
+         "random seed for victims and times [default: 1]"},
+        {"stop", ARG_FLAG, &s.stops, 0, 0, NULL, "daemons stopped for 1.5 s instead of killed"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
-    const struct command command = {path, about, NULL, args, sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = path,
+        .about = "Check agreements while random processes and daemons are killed.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster bench agree-stress --nodes 16 --procs 8 --seconds 60",
+        .exits = "0 success   1 a guarantee was violated   2 usage error",
+    };
     args_parse(&command, argc, argv);
     s.rig.command = path;
     s.rig.nodes = (uint32_t)nodes;

@@ -185,33 +185,6 @@ static void print(const struct nodefail *n, bool json)
 
 /* ---- the command ---- */
 
-static const char about[] =
-    "Lets nodes fail at once and takes the time until the last survivor has read, through\n"
-    "libmuster, of each of these nodes and of each of their processes.\n"
-    "\n"
-    "kill: SIGKILL of the daemon; its processes die with it.  stop: SIGSTOP of the daemon and its\n"
-    "processes.  cut: all its traffic with other nodes is silently dropped.  Each time daemons "
-    "and\n"
-    "processes are new; the victims, and when they fail between two heartbeats, are drawn.  All\n"
-    "nodes are on this host: times are for its number of cores.\n"
-    "\n"
-    "detect_ms: until of each victim some daemon knew. each_node_ms: until on each node that is\n"
-    "left one process had read all of it. all_told_ms: until the last one had. missed: events "
-    "that\n"
-    "survivors had not read after 10 s. false: events that survivors read about somebody who "
-    "lives,\n"
-    "twice, or of a process before its node, until a timeout after the last was told; or a daemon\n"
-    "that ended before any was to fail: that repetition has no figures.\n"
-    "\n"
-    "A timer on each core, with a priority above all daemons, notes how long the host itself "
-    "stands\n"
-    "still; stalls within a timeout of each other are added up. host_stall_ms: the longest\n"
-    "between the failure and all_told_ms. A repetition with more than timeout - period of it, "
-    "from\n"
-    "the start of its daemons on, does not count: what was missed or false in it is excused, and\n"
-    "it is repeated with the same victims; at most 4 R in all.  Exit 1 when anything is missed or\n"
-    "false, or more had to be repeated.";
-
 static enum nodefail_how how_of(const char *word)
 {
     enum nodefail_how how = NODEFAIL_KILL;
@@ -227,20 +200,30 @@ int cmd_bench_nodefail(int argc, char **argv)
     const char *how = "stop", *placement = "random";
     bool json = false, each = false;
     const struct arg args[] = {
-        {"nodes", ARG_NUMBER, &nodes, 2, MACHINE_NODES_MAX, "N", "nodes, a daemon on each (64)"},
-        {"procs", ARG_NUMBER, &procs, 1, 1024, "P", "processes on each node (12)"},
-        {"period-ms", ARG_NUMBER, &period_ms, 1, 60000, "MS", "between two heartbeats (100)"},
-        {"timeout-ms", ARG_NUMBER, &timeout_ms, 2, 600000, "MS", "of silence, then dead (200)"},
-        {"how", ARG_CHOICE, &how, 0, 0, "kill|stop|cut", "what happens to them (stop)"},
-        {"count", ARG_NUMBER, &count, 1, MACHINE_NODES_MAX - 1, "K", "nodes that fail (1)"},
+        {"nodes", ARG_NUMBER, &nodes, 2, MACHINE_NODES_MAX, "N", "nodes [default: 64]"},
+        {"procs", ARG_NUMBER, &procs, 1, 1024, "P", "processes per node [default: 12]"},
+        {"period-ms", ARG_NUMBER, &period_ms, 1, 60000, "MS", "heartbeat period [default: 100]"},
+        {"timeout-ms", ARG_NUMBER, &timeout_ms, 2, 600000, "MS",
+         "heartbeat timeout [default: 200]"},
+        {"how", ARG_CHOICE, &how, 0, 0, "kill|stop|cut", "how they fail [default: stop]"},
+        {"count", ARG_NUMBER, &count, 1, MACHINE_NODES_MAX - 1, "K",
+         "nodes that fail [default: 1]"},
         {"placement", ARG_CHOICE, &placement, 0, 0, "random|contiguous",
-         "which: any, or neighbours on the ring (random)"},
-        {"reps", ARG_NUMBER, &reps, 1, 10000, "R", "how often (10)"},
-        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: victims, and when (1)"},
-        {"each", ARG_FLAG, &each, 0, 0, NULL, "say each repetition, to standard error"},
+         "any nodes, or neighbors on the ring [default: random]"},
+        {"reps", ARG_NUMBER, &reps, 1, 10000, "R", "repetitions [default: 10]"},
+        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S",
+         "random seed for victims and times [default: 1]"},
+        {"each", ARG_FLAG, &each, 0, 0, NULL, "each repetition, on standard error"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
-    const struct command command = {path, about, NULL, args, sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = path,
+        .about = "Measure the time from the failure of nodes to the last notification.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster bench nodefail --nodes 16 --how stop",
+        .exits = "0 success   1 a notification was missed, or was false   2 usage error",
+    };
     args_parse(&command, argc, argv);
     const char *broken = rig_times_error(period_ms, timeout_ms);
     if (broken != NULL)

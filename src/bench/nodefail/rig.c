@@ -109,8 +109,8 @@ static uint64_t cut_all(struct nodefail_rig *rig, const mu_slot *victims)
     uint32_t opened = 0;
     bool good = links != NULL;
     for (; good && opened < rig->count; opened += good) {
-        const struct operator_daemon daemon = {.machine = machine_id(rig->rig.machine),
-                                               .slot = victims[opened]};
+        const struct operator_daemon daemon = {
+            .machine = machine_id(rig->rig.machine), .slot = victims[opened], .uid = geteuid()};
         good = operator_open(&links[opened], &daemon);
         if (!good)
             rig_broke(&rig->rig, victims[opened], links[opened].why);

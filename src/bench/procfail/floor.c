@@ -100,19 +100,20 @@ int cmd_bench_floor(int argc, char **argv)
     uint64_t nodes = 64, procs = 12, reps = 30, seed = 1;
     bool json = false, realtime = false;
     const struct arg args[] = {
-        {"nodes", ARG_NUMBER, &nodes, 1, BENCH_RELAYS_MAX, "N", "relays (64)"},
-        {"procs", ARG_NUMBER, &procs, 1, BENCH_CLIENTS_MAX, "P", "clients of each (12)"},
-        {"reps", ARG_NUMBER, &reps, 1, 100000, "R", "how often (30)"},
-        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: where it begins (1)"},
+        {"nodes", ARG_NUMBER, &nodes, 1, BENCH_RELAYS_MAX, "N", "relays [default: 64]"},
+        {"procs", ARG_NUMBER, &procs, 1, BENCH_CLIENTS_MAX, "P", "clients per relay [default: 12]"},
+        {"reps", ARG_NUMBER, &reps, 1, 100000, "R", "repetitions [default: 30]"},
+        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "random seed for the origin [default: 1]"},
         {"realtime", ARG_FLAG, &realtime, 0, 0, NULL,
-         "relays have the priority and the processors that daemons have"},
+         "relays with the priority and processors of daemons"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
     const struct command command = {
-        "muster bench floor",
-        "What the processes of 'muster bench procfail' need with bare sockets and no protocol:\n"
-        "one message of 64 bytes goes from one relay to all, and to the clients of each.",
-        NULL, args, sizeof args / sizeof args[0]};
+        .path = "muster bench floor",
+        .about = "Measure one message to all processes with plain sockets and no protocol.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+    };
     args_parse(&command, argc, argv);
 
     static struct bench_rig rig;

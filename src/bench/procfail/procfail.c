@@ -260,38 +260,31 @@ static void print_words(struct procfail *p, const struct result *result)
         bench_stages_print(&p->stages);
 }
 
-static const char about[] =
-    "Kills one process of a job (SIGKILL) and takes the time until the last survivor has read of\n"
-    "it through libmuster; and, with the same processes, until the last has read one message of\n"
-    "64 bytes that relays pass along the same graph with bare sockets and no protocol: once with\n"
-    "relays that are ordinary processes, once with relays that have the daemons' real-time\n"
-    "priority, where that is permitted, and their processors.\n"
-    "\n"
-    "Each time new processes are started on a machine of daemons that stands, so that the number\n"
-    "of survivors is always the same; the victim, and which of the three comes first, is drawn.\n"
-    "Processes run where the kernel puts them, as on hosts, unless there is --parts.\n"
-    "All nodes are on this host: times are for its number of cores, the ratios are what counts.\n"
-    "\n"
-    "missed: survivors that had not read it after 10 s. false: events about somebody who was not\n"
-    "killed, or told twice. Exit 1 when there is one of either.";
-
 int cmd_bench_procfail(int argc, char **argv)
 {
     uint64_t nodes = 64, procs = 12, reps = 30, seed = 1;
     bool json = false, stages = false, each = false, parts = false;
     const struct arg args[] = {
-        {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "N", "nodes, a daemon on each (64)"},
-        {"procs", ARG_NUMBER, &procs, 1, BENCH_CLIENTS_MAX, "P", "processes on each node (12)"},
-        {"reps", ARG_NUMBER, &reps, 1, 10000, "R", "how often (30)"},
-        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: victims and order (1)"},
+        {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "N", "nodes [default: 64]"},
+        {"procs", ARG_NUMBER, &procs, 1, BENCH_CLIENTS_MAX, "P",
+         "processes per node [default: 12]"},
+        {"reps", ARG_NUMBER, &reps, 1, 10000, "R", "repetitions [default: 30]"},
+        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S",
+         "random seed for victims and order [default: 1]"},
         {"parts", ARG_FLAG, &parts, 0, 0, NULL,
-         "processes keep to their node's part of this host, as with 'muster run --nodes'"},
-        {"stages", ARG_FLAG, &stages, 0, 0, NULL, "say where the time goes"},
-        {"each", ARG_FLAG, &each, 0, 0, NULL, "say of each from when to when, to standard error"},
+         "processes bound to their node's part of this host"},
+        {"stages", ARG_FLAG, &stages, 0, 0, NULL, "time by stage"},
+        {"each", ARG_FLAG, &each, 0, 0, NULL, "each repetition, on standard error"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
-    const struct command command = {"muster bench procfail", about, NULL, args,
-                                    sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = "muster bench procfail",
+        .about = "Measure the time from the failure of a process to the last notification.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster bench procfail --nodes 16 --procs 2",
+        .exits = "0 success   1 a notification was missed, or was false   2 usage error",
+    };
     args_parse(&command, argc, argv);
     if (nodes * procs < 2)
         args_fail(&command, "--nodes 1 needs --procs of at least 2, to leave a survivor");

@@ -46,13 +46,13 @@ static void judge(struct chaos_findings *findings, enum chaos_fate fate, bool is
 {
     if (fate == CHAOS_LIVES && times > 0) {
         findings->wrong++;
-        say(findings, "lives, and its death was read", is_node, subject, reader);
+        say(findings, "is alive, but was reported as failed", is_node, subject, reader);
     } else if (times > 1) {
         findings->duplicates++;
-        say(findings, "its death was read more than once", is_node, subject, reader);
+        say(findings, "its failure was reported more than once", is_node, subject, reader);
     } else if (fate == CHAOS_DIES && times == 0) {
         findings->missed++;
-        say(findings, "its death was not read", is_node, subject, reader);
+        say(findings, "its failure was not reported", is_node, subject, reader);
     } else {
         findings->told += times;
     }
@@ -84,7 +84,7 @@ static void settle(const struct chaos_law *law, struct rig_page *page,
             continue;
         if (node[n] != CHAOS_DIES && node[other] != CHAOS_DIES) {
             findings->missed++;
-            say(findings, "neither it nor its peer was declared dead, as read", true, n, n);
+            say(findings, "neither it nor its peer was reported as failed", true, n, n);
         }
     }
     for (uint32_t n = 0; n < law->nodes; n++)
@@ -108,7 +108,7 @@ void chaos_law_find(const struct chaos_law *law, struct rig_page *page,
         }
         if (page->slots[reader].wrong > 0) {
             findings->wrong += page->slots[reader].wrong;
-            say(findings, "an event that cannot be was read", false, reader, reader);
+            say(findings, "an invalid event was reported", false, reader, reader);
         }
     }
 }

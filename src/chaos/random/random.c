@@ -59,7 +59,7 @@ static void print_round(FILE *to, const struct chaos_round *round)
     for (uint32_t i = 0; i < round->count; i++) {
         const struct chaos_planned *planned = &round->faults[i];
         fprintf(to, "round %u%s: after %" PRIu64 " ms %s (%s)\n", round->number,
-                round->is_new_machine && i == 0 ? ", on a new machine" : "", planned->after_ns / MS,
+                round->is_new_machine && i == 0 ? ", in a new cluster" : "", planned->after_ns / MS,
                 chaos_fault_text(&planned->fault, text), chaos_kind_word(planned->kind));
     }
 }
@@ -79,7 +79,7 @@ static bool is_excused(struct random_run *run, uint64_t from_ns)
         return false;
     }
     fprintf(stderr,
-            "%s: the host stood still for up to %" PRIu64 " ms while a machine started, which does "
+            "%s: the host stalled for up to %" PRIu64 " ms while a cluster started, which does "
             "not count\n",
             path, stall_longest_between_ns(&run->windows, from_ns, now_ns) / MS);
     return true;
@@ -123,7 +123,7 @@ static void close_machine(struct random_run *run)
     uint64_t machine = run->stage.rig.machine != NULL ? machine_id(run->stage.rig.machine) : 0;
     chaos_stage_close(&run->stage);
     if (machine != 0 && is_left(machine)) {
-        fprintf(stderr, "%s: a daemon of machine %016" PRIx64 " is left\n", path, machine);
+        fprintf(stderr, "%s: a daemon of cluster %016" PRIx64 " is still running\n", path, machine);
         run->totals.hung++;
     }
     run->stage = (struct chaos_stage){0};
@@ -208,7 +208,8 @@ static bool is_settled(struct random_run *run, struct chaos_findings *findings)
         return false;
     for (mu_slot node = 0; node < run->plan.nodes; node++)
         if (run->law.node[node] == CHAOS_DIES && machine_alive(run->stage.rig.machine, node)) {
-            snprintf(findings->first, sizeof findings->first, "node %u: its daemon goes on", node);
+            snprintf(findings->first, sizeof findings->first, "node %u: its daemon still runs",
+                     node);
             return false;
         }
     return true;
@@ -239,7 +240,7 @@ static void take_findings(struct random_run *run, uint64_t from_ns,
     if (is_bad && stall_between(&run->windows, from_ns, mu_now_ns())) {
         totals->excused++;
         fprintf(stderr,
-                "%s: the host stood still for up to %" PRIu64 " ms: round %u does not "
+                "%s: the host stalled for up to %" PRIu64 " ms: round %u does not "
                 "count (%s)\n",
                 path, stall_longest_between_ns(&run->windows, from_ns, mu_now_ns()) / MS,
                 run->round.number, findings->first);
@@ -270,7 +271,7 @@ static bool do_round(struct random_run *run)
         return false;
     run->totals.rounds++;
     take_findings(run, from_ns, &findings);
-    output_progress("%" PRIu64 " faults, %" PRIu64 " machines, %" PRIu64 " tidings",
+    output_progress("%" PRIu64 " faults, %" PRIu64 " clusters, %" PRIu64 " notifications",
                     run->totals.faults, run->totals.machines, run->totals.told);
     return true;
 }
@@ -314,7 +315,7 @@ static void report(const struct random_run *run, uint64_t seed, bool json)
                                 json_integer((json_int_t)totals->kinds[i]));
         output_json(json_pack(
             "{s:I, s:i, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f}", "seed",
-            (json_int_t)seed, "nodes", (int)run->plan.nodes, "machines",
+            (json_int_t)seed, "nodes", (int)run->plan.nodes, "clusters",
             (json_int_t)totals->machines, "rounds", (json_int_t)totals->rounds, "faults",
             (json_int_t)totals->faults, "kinds", kinds, "told", (json_int_t)totals->told, "missed",
             (json_int_t)totals->missed, "duplicates", (json_int_t)totals->duplicates, "false",
@@ -324,14 +325,14 @@ static void report(const struct random_run *run, uint64_t seed, bool json)
         return;
     }
     printf("seed %" PRIu64 ": %" PRIu64 " faults in %" PRIu64 " rounds on %" PRIu64
-           " machines of %u nodes\n",
+           " clusters of %u nodes\n",
            seed, totals->faults, totals->rounds, totals->machines, run->plan.nodes);
     for (int i = 0; i < CHAOS_KINDS; i++)
         printf("  %6" PRIu64 "  %s\n", totals->kinds[i], chaos_kind_word((enum chaos_kind)i));
-    printf("survivors were told %" PRIu64 " times; %" PRIu64 " missed, %" PRIu64
-           " told twice, %" PRIu64 " false, %" PRIu64 " hung or left\n",
+    printf("%" PRIu64 " notifications; %" PRIu64 " missed, %" PRIu64 " repeated, %" PRIu64
+           " false, %" PRIu64 " hung or left behind\n",
            totals->told, totals->missed, totals->duplicates, totals->wrong, totals->hung);
-    printf("%" PRIu64 " rounds do not count, because the host stood still; %" PRIu64
+    printf("%" PRIu64 " rounds do not count, because the host stalled; %" PRIu64
            " stops were longer than planned; the longest stall was %.1f ms\n",
            totals->excused, totals->blurred, (double)stall_longest_ns(&run->windows) / 1e6);
 }
@@ -389,23 +390,23 @@ int cmd_chaos_random(int argc, char **argv)
     bool plan = false, json = false;
     const struct arg args[] = {
         {"nodes", ARG_NUMBER, &nodes, CHAOS_NODES_MIN, CHAOS_NODES_MAX, "N",
-         "nodes of each machine (16)"},
-        {"seconds", ARG_NUMBER, &seconds, 1, 86400, "S", "no round begins after that (60)"},
-        {"seed", ARG_NUMBER, &seed, 0, UINT64_MAX, "N", "of which everything is drawn (1)"},
-        {"heartbeat", ARG_TEXT, &heartbeat, 0, 0, "PERIOD,TIMEOUT", "of the nodes (50ms,250ms)"},
-        {"plan", ARG_FLAG, &plan, 0, 0, NULL, "only print the schedule"},
+         "nodes of each cluster [default: 16]"},
+        {"seconds", ARG_NUMBER, &seconds, 1, 86400, "S",
+         "duration; the last round is completed [default: 60]"},
+        {"seed", ARG_NUMBER, &seed, 0, UINT64_MAX, "N", "random seed of the schedule [default: 1]"},
+        {"heartbeat", ARG_TEXT, &heartbeat, 0, 0, "PERIOD,TIMEOUT",
+         "heartbeat settings [default: 50ms,250ms]"},
+        {"plan", ARG_FLAG, &plan, 0, 0, NULL, "the schedule only"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
     const struct command command = {
-        path,
-        "Draws faults from a seed, does them to machines of its own, and checks that every\n"
-        "process that survives is told of each death exactly once, and of nothing else.  The\n"
-        "same seed gives the same schedule.\n"
-        "\n"
-        "Exit code 1 when somebody was not told, told twice or told what is not so, or when\n"
-        "something hung or was left, or when no round counts.  Rounds that went wrong while this\n"
-        "host itself stood still for too long are named, and do not count.",
-        NULL, args, sizeof args / sizeof args[0]};
+        .path = path,
+        .about = "Inject random faults into new clusters, and check all notifications.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster chaos random --seed 7\nmuster chaos random --nodes 8 --seconds 300",
+        .exits = "0 success   1 a notification was missed, repeated or false   2 usage error",
+    };
     char why[SPAN_WHY_MAX];
     uint64_t period_ns, timeout_ns;
     args_parse(&command, argc, argv);

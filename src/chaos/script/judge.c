@@ -120,17 +120,19 @@ static void judge_one(const struct chaos_expect *expect, const struct chaos_stor
             continue;
         subject_text(told, text);
         if (++times > 1)
-            say(words, "node %u was told of %s more than once", by, text);
+            say(words, "node %u was notified of %s more than once", by, text);
         else if (told->at_ns < from_ns)
-            say(words, "node %u was told of %s %.1f ms before", by, text, ms(told->at_ns, from_ns));
+            say(words, "node %u was notified of %s %.1f ms before", by, text,
+                ms(told->at_ns, from_ns));
         else if (expect->verdict != 0 && told->verdict != expect->verdict)
-            say(words, "node %u was told that %s is %s, after %.1f ms", by, text,
+            say(words, "node %u was notified that %s is %s, after %.1f ms", by, text,
                 mu_verdict_word(told->verdict), ms(from_ns, told->at_ns));
         else if (told->at_ns - from_ns > expect->span_ns)
-            say(words, "node %u was told of %s after %.1f ms", by, text, ms(from_ns, told->at_ns));
+            say(words, "node %u was notified of %s after %.1f ms", by, text,
+                ms(from_ns, told->at_ns));
     }
     if (times == 0)
-        say(words, "node %u was not told of %s", by, chaos_target_text(&one, target));
+        say(words, "node %u was not notified of %s", by, chaos_target_text(&one, target));
 }
 
 /* Who of several was it?  The first that anybody was told of; if nobody was, the first of all. */
@@ -150,7 +152,7 @@ static void judge_others(const struct chaos_expect *of, const struct chaos_story
         const struct chaos_told *told = &story->told[i];
         if (told->by == by && is_about(told, &of->target) &&
             (told->is_process ? told->rank : told->node) != one)
-            say(words, "node %u was told of %s as well", by, subject_text(told, text));
+            say(words, "node %u was notified of %s as well", by, subject_text(told, text));
     }
 }
 
@@ -175,7 +177,7 @@ static bool judge_told(const struct chaos_script *script, const struct chaos_sto
         }
     }
     if (asked == 0)
-        say(&words, "nobody is there who could have been told");
+        say(&words, "no process was running to be notified");
     return finish(&words);
 }
 
@@ -192,7 +194,7 @@ static bool judge_silence(const struct chaos_script *script, const struct chaos_
         if (told->at_ns < from_ns || told->at_ns > to_ns || !listens(script, expect, told->by) ||
             (of->kind == CHAOS_NO && !is_about(told, &of->target)))
             continue;
-        say(&words, "node %u was told that %s is %s, after %.1f ms", told->by,
+        say(&words, "node %u was notified that %s is %s, after %.1f ms", told->by,
             subject_text(told, text), mu_verdict_word(told->verdict),
             ms(story->step_ns[of->step], told->at_ns));
     }
@@ -269,7 +271,7 @@ bool chaos_judge_surprise(const struct chaos_script *script, const struct chaos_
         if (count == 0)
             continue;
         snprintf(seen, CHAOS_SEEN_MAX,
-                 "%u node%s told that %s is %s, node %u %.1f ms after the beginning", count,
+                 "%u node%s notified that %s is %s, node %u %.1f ms after the start", count,
                  count == 1 ? " was" : "s were", subject_text(told, text),
                  mu_verdict_word(told->verdict), told->by, ms(story->began_ns, told->at_ns));
         *from = i + 1;

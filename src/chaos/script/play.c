@@ -229,26 +229,23 @@ int cmd_chaos_script(int argc, char **argv)
     bool json = false;
     const struct arg args[] = {
         {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "N",
-         "on a machine of its own with so many nodes (the one that runs here)"},
-        {"procs", ARG_NUMBER, &procs, 1, 64, "K", "with so many processes on each, that wait (1)"},
+         "nodes of a new cluster [default: use the running one]"},
+        {"procs", ARG_NUMBER, &procs, 1, 64, "K", "idle processes per node of it [default: 1]"},
         {"heartbeat", ARG_TEXT, &heartbeat, 0, 0, "PERIOD,TIMEOUT",
-         "and these times (100ms,500ms)"},
+         "heartbeat settings of it [default: 100ms,500ms]"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
-        OPERATOR_MACHINE_ARG(&machine),
+        OPERATOR_CLUSTER_ARG(&machine),
     };
     const struct command command = {
-        path,
-        "Plays timed faults, and checks who is told what of them by when.  '-' is standard input.\n"
-        "\n"
-        "  at 200ms cut node=3 for 1s\n"
-        "  expect node=3 silent within 700ms\n"
-        "  then 2s stop node=2 for 100ms\n"
-        "  expect none for 1s\n"
-        "\n"
-        "Exit code 1 when an expectation is not met, or something was told that nobody expects;\n"
-        "2 when the script cannot be read.  docs/chaos.md has all words.  At the end, also after\n"
-        "Ctrl-C, everything is undone.\n\n" OPERATOR_HELP,
-        "FILE", args, sizeof args / sizeof args[0]};
+        .path = path,
+        .about = "Inject timed faults from a script, and check the notifications.",
+        .operand = "FILE",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster chaos script faults.txt\nmuster chaos script --nodes 6 --procs 2 -     "
+                    " # from standard input",
+        .exits = "0 success   1 an expectation was not met   2 usage error, or an invalid script",
+    };
     const char *name = args_parse(&command, argc, argv);
     struct chaos_script script = {0};
     struct play play = {.script = &script, .json = json};
@@ -257,7 +254,7 @@ int cmd_chaos_script(int argc, char **argv)
     if (name == NULL)
         args_fail(&command, "the script is missing");
     if (nodes != 0 && machine != NULL)
-        args_fail(&command, "--nodes is for a machine of its own, --machine for another one");
+        args_fail(&command, "--nodes (a new cluster) and --cluster exclude each other");
     if (span_heartbeat(heartbeat, &config.period_ns, &config.timeout_ns, why) != NULL)
         args_fail(&command, "--heartbeat: %s", why);
     read_script(name, &script);

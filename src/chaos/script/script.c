@@ -38,10 +38,9 @@ static const char *read_span(const char *after, const char *text, uint64_t *ns,
                              char why[CHAOS_WHY_MAX])
 {
     if (text == NULL)
-        return fail(why, "'%s' is followed by a span like 50ms, and nothing is there", after);
+        return fail(why, "missing DURATION after '%s', for example 50ms", after);
     if (!span_parse(text, ns))
-        return fail(why, "'%s' is followed by '%.60s', but must be by a span like 50ms, 1.5s or 0s",
-                    after, text);
+        return fail(why, "'%s %.60s': expected a duration like 50ms, 1.5s or 0s", after, text);
     return NULL;
 }
 
@@ -60,7 +59,7 @@ static const char *take_step(struct chaos_script *script, const char *const *wor
         return why;
     uint64_t at_ns = is_then ? last_ns + span_ns : span_ns;
     if (at_ns < last_ns)
-        return fail(why, "'at %s' is before the step before it", words[1]);
+        return fail(why, "'at %s' is earlier than the step before it", words[1]);
     struct chaos_step *step =
         add((void **)&script->steps, &script->step_count, sizeof *script->steps);
     *step = (struct chaos_step){.line = line, .at_ns = at_ns, .fault = fault};
@@ -87,7 +86,7 @@ static const char *read_verdict(const char *text, uint8_t *verdict, char why[CHA
             *verdict = verdicts[i].verdict;
             return NULL;
         }
-    return fail(why, "'%.60s' is none of dead, silent, unreachable, left and gone",
+    return fail(why, "unknown verdict '%.60s' (known: dead, silent, unreachable, left, gone)",
                 text == NULL ? "" : text);
 }
 
@@ -97,15 +96,15 @@ static const char *take_rest(struct chaos_expect *expect, const char *const *wor
 {
     const char *word = expect->kind == CHAOS_TOLD ? "within" : "for";
     if (count < 1 || strcmp(words[0], word) != 0)
-        return fail(why, "'%.60s' where '%s' and a span must be", count < 1 ? "" : words[0], word);
+        return fail(why, "'%.60s': expected '%s' DURATION", count < 1 ? "" : words[0], word);
     if (read_span(word, count > 1 ? words[1] : NULL, &expect->span_ns, why) != NULL)
         return why;
     if (count == 2)
         return NULL;
     if (strcmp(words[2], "at") != 0 || count > 4)
-        return fail(why, "'%.60s' is not expected here", words[count > 4 ? 4 : 2]);
+        return fail(why, "unexpected '%.60s'", words[count > 4 ? 4 : 2]);
     if (count == 3)
-        return fail(why, "'at' is followed by a list of nodes, and nothing is there");
+        return fail(why, "missing list of nodes after 'at'");
     expect->has_at = true;
     return chaos_list_parse(words[3], &expect->at, why);
 }
@@ -116,7 +115,7 @@ static const char *take_expect(struct chaos_script *script, const char *const *w
     struct chaos_expect expect = {.line = line};
     const char *error = NULL;
     if (script->step_count == 0)
-        return fail(why, "an expectation belongs to the step before it, and there is none");
+        return fail(why, "an expectation needs a step before it");
     expect.step = script->step_count - 1;
     words++;
     count--;
@@ -151,7 +150,7 @@ static const char *take_allow(struct chaos_script *script, const char *const *wo
 {
     struct chaos_allow allow = {0};
     if (count != 2)
-        return fail(why, "'allow' is followed by 'any', node=LIST or proc=JOB.LIST");
+        return fail(why, "'allow' needs 'any', node=LIST or proc=JOB.LIST");
     allow.any = strcmp(words[1], "any") == 0;
     if (!allow.any && chaos_target_parse(words[1], &allow.target, why) != NULL)
         return why;
@@ -179,14 +178,14 @@ const char *chaos_script_line(struct chaos_script *script, char *text, uint32_t 
         return NULL;
     if (strcmp(words[0], "at") == 0 || strcmp(words[0], "then") == 0) {
         if (count < 3)
-            return fail(why, "'%s' is followed by a span and a fault", words[0]);
+            return fail(why, "'%s' needs a duration and a fault", words[0]);
         return take_step(script, words, count, line, why);
     }
     if (strcmp(words[0], "expect") == 0)
         return take_expect(script, words, count, line, why);
     if (strcmp(words[0], "allow") == 0)
         return take_allow(script, words, count, why);
-    return fail(why, "'%.60s' is none of at, then, expect and allow", words[0]);
+    return fail(why, "unknown word '%.60s' (known: at, then, expect, allow)", words[0]);
 }
 
 const char *chaos_script_read(struct chaos_script *script, FILE *file, char why[CHAOS_WHY_MAX])
@@ -201,7 +200,7 @@ const char *chaos_script_read(struct chaos_script *script, FILE *file, char why[
     if (error == NULL && ferror(file))
         error = fail(why, "cannot be read");
     if (error == NULL && script->step_count == 0)
-        error = fail(why, "has no step");
+        error = fail(why, "contains no step");
     return error;
 }
 

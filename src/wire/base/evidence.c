@@ -225,16 +225,12 @@ static void put_ms(struct mu_words *words, uint64_t ns)
     mu_words_put(words, " ms");
 }
 
-/* "its daemon was killed (signal 9)", "its daemon ended: exit code 3" */
+/* "daemon killed by SIGKILL", "daemon exited with code 3" */
 static void put_daemon_end(struct mu_words *words, const struct mu_exit_kind *how)
 {
     char end[128];
-    bool killed = how->type == MU_EXIT_SIGNAL && how->signal == SIGKILL;
-    if (how->type == MU_EXIT_LEFT) {
-        mu_words_put(words, "its daemon ended by itself");
-        return;
-    }
-    mu_words_put(words, killed ? "its daemon was " : "its daemon ended: ");
+    bool exited = how->type == MU_EXIT_LEFT || how->type == MU_EXIT_CODE;
+    mu_words_put(words, exited ? "daemon ended with " : "daemon ");
     mu_words_put(words, mu_exit_kind_text(how, NULL, end, sizeof end));
 }
 
@@ -246,26 +242,25 @@ const char *mu_evidence_text(const struct mu_evidence *evidence, char *text, siz
         return mu_exit_kind_text(&evidence->how, evidence->path[0] != '\0' ? evidence->path : NULL,
                                  text, room);
     case MU_CAUSE_NODE_LOST:
-        mu_words_put(&words, "its node was lost");
+        mu_words_put(&words, "its node failed");
         return text;
     case MU_CAUSE_TOLD:
-        mu_words_put(&words, "node ");
+        mu_words_put(&words, "reported by node ");
         mu_words_number(&words, evidence->seen_by);
-        mu_words_put(&words, " says so");
         return text;
     case MU_CAUSE_WITNESS:
         put_daemon_end(&words, &evidence->how);
-        mu_words_put(&words, ", its witness says so");
         return text;
     case MU_CAUSE_SILENCE:
-        mu_words_put(&words, "nobody has heard it for ");
+        mu_words_put(&words, "no heartbeat for ");
         put_ms(&words, evidence->ring.silent_ns);
         return text;
     case MU_CAUSE_UNREACHABLE:
-        mu_words_put(&words, "others hear it, but node ");
+        mu_words_put(&words, "no heartbeat at node ");
         mu_words_number(&words, evidence->seen_by);
-        mu_words_put(&words, " has not for ");
+        mu_words_put(&words, " for ");
         put_ms(&words, evidence->ring.silent_ns);
+        mu_words_put(&words, ", though other nodes receive them");
         return text;
     }
     abort();

@@ -65,8 +65,8 @@ void mu_read_evidence(struct mu_reader *reader, struct mu_evidence *evidence);
  * become '?'.  NULL is none. */
 void mu_evidence_path(struct mu_evidence *evidence, const char *path);
 
-/* "killed (signal 9)", "exit code 3", "its node was lost", "its daemon was killed (signal 9), its
- * witness says so": one clause without a subject.  Cut off at 'room'.  Returns 'text'. */
+/* "killed by SIGKILL", "exit code 3", "its node failed", "daemon killed by SIGKILL": one clause
+ * without a subject.  Cut off at 'room'.  Returns 'text'. */
 enum { MU_EVIDENCE_TEXT_MAX = 256 };
 const char *mu_evidence_text(const struct mu_evidence *evidence, char *text, size_t room);
 

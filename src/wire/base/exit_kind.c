@@ -172,23 +172,23 @@ static const char *step_words(enum mu_start_step step)
 {
     switch (step) {
     case MU_START_CLONE:
-        return "no new process: ";
+        return "cannot create a process: ";
     case MU_START_PARENT_DEATH:
         return "cannot tie it to its daemon: ";
     case MU_START_GROUP:
-        return "no session of its own: ";
+        return "cannot create a session: ";
     case MU_START_STDIO:
-        return "standard input, output or error: ";
+        return "cannot connect standard input, output or error: ";
     case MU_START_CLOSE:
-        return "closing the daemon's descriptors: ";
+        return "cannot close inherited descriptors: ";
     case MU_START_CHDIR:
-        return "working directory: ";
+        return "";
     case MU_START_SIGNALS:
-        return "resetting signals: ";
+        return "cannot reset signals: ";
     case MU_START_EXEC:
         return "";
     case MU_START_INTERPRETER:
-        return "the interpreter or loader that it names: ";
+        return "its interpreter or loader: ";
     }
     abort();
 }
@@ -197,31 +197,57 @@ static void put_start(struct mu_words *words, const struct mu_exit_kind *kind, c
 {
     /* No setlocale() in the daemon, so these are the plain English words. */
     char buffer[128];
-    mu_words_put(words, "could not start: ");
-    if (path) {
+    /* One that was cut off at its beginning had a slash. */
+    bool is_searched = path != NULL && strchr(path, '/') == NULL && strncmp(path, "...", 3) != 0;
+    bool is_folder = kind->step == MU_START_CHDIR;
+    mu_words_put(words, is_folder ? "cannot enter working directory" : "cannot start");
+    if (path != NULL) {
+        mu_words_put(words, " ");
         mu_words_put(words, path);
-        mu_words_put(words, ": ");
+    }
+    mu_words_put(words, ": ");
+    if (is_searched && kind->step == MU_START_EXEC && kind->error == ENOENT) {
+        mu_words_put(words, "not found in PATH");
+        return;
     }
     mu_words_put(words, step_words(kind->step));
     mu_words_put(words, strerror_r(kind->error, buffer, sizeof buffer));
 }
 
+/* Of a fault of the program the name alone says too little. */
+static bool needs_words(int signal)
+{
+    switch (signal) {
+    case SIGILL:
+    case SIGTRAP:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGSEGV:
+    case SIGPIPE:
+    case SIGXCPU:
+    case SIGXFSZ:
+    case SIGSYS:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void put_signal(struct mu_words *words, const struct mu_exit_kind *kind)
 {
-    const char *name = mu_signal_words(kind->signal);
-    bool real_time = !name && kind->signal >= SIGRTMIN && kind->signal <= SIGRTMAX;
-    if (real_time) {
-        mu_words_put(words, "real-time signal ");
-        mu_words_number(words, kind->signal - SIGRTMIN);
-    }
-    if (name || real_time) {
-        mu_words_put(words, name ? name : "");
-        mu_words_put(words, " (signal ");
-        mu_words_number(words, kind->signal);
-        mu_words_put(words, ")");
+    const char *name = mu_signal_name(kind->signal);
+    bool real_time = kind->signal >= SIGRTMIN && kind->signal <= SIGRTMAX;
+    mu_words_put(words, "killed by ");
+    if (name != NULL) {
+        mu_words_put(words, name);
     } else {
-        mu_words_put(words, "signal ");
-        mu_words_number(words, kind->signal);
+        mu_words_put(words, real_time ? "SIGRTMIN+" : "signal ");
+        mu_words_number(words, real_time ? kind->signal - SIGRTMIN : kind->signal);
+    }
+    if (name != NULL && needs_words(kind->signal)) {
+        mu_words_put(words, " (");
+        mu_words_put(words, mu_signal_words(kind->signal));
+        mu_words_put(words, ")");
     }
     if (kind->core_dumped)
         mu_words_put(words, ", core dumped");
@@ -236,7 +262,7 @@ static void put_no_goodbye(struct mu_words *words, const struct mu_exit_kind *ki
     };
     mu_words_put(words, "exited with code 0 but never called ");
     mu_words_put(words, calls[kind->code]);
-    mu_words_put(words, ": its peers would wait for it for ever");
+    mu_words_put(words, "; its peers would wait for it forever");
 }
 
 const char *mu_exit_kind_text(const struct mu_exit_kind *kind, const char *path, char *text,
@@ -256,7 +282,7 @@ const char *mu_exit_kind_text(const struct mu_exit_kind *kind, const char *path,
         put_start(&words, kind, path);
         return text;
     case MU_EXIT_UNKNOWN:
-        mu_words_put(&words, "ended, but somebody else took its status (errno ");
+        mu_words_put(&words, "ended with an unknown status (errno ");
         mu_words_number(&words, kind->error);
         mu_words_put(&words, ")");
         return text;

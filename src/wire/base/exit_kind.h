@@ -73,7 +73,7 @@ bool mu_exit_kind_failed(const struct mu_exit_kind *kind);
 int mu_exit_kind_shell_code(const struct mu_exit_kind *kind);
 
 /* "exit code 3", "segmentation fault (signal 11), core dumped",
- * "could not start: ./nope: No such file or directory".  'path' is the file or folder that the
+ * "cannot start ./nope: No such file or directory".  'path' is the file or folder that the
  * failed step was about (mu_spawn_path()), or NULL; it only shows when the start failed.  Cut off
  * at 'room'.  Returns 'text'. */
 const char *mu_exit_kind_text(const struct mu_exit_kind *kind, const char *path, char *text,

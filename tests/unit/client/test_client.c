@@ -19,12 +19,12 @@ static void first_what_has_happened_then_the_news(void **state)
     say(fake_caught_up(&daemon_here));
     publish(fake_death(2, 8));
 
-    expect_next(MUSTER_EVENT_PROCESS, "process 7 on node 2 is dead: killed (signal 9)");
+    expect_next(MUSTER_EVENT_PROCESS, "rank 7 on node 2 failed: killed by SIGKILL");
     assert_int_equal(event.is_state, 1);
     assert_int_equal(event.serial, 1);
-    expect_next(MUSTER_EVENT_CAUGHT_UP, "from here on it is news");
+    expect_next(MUSTER_EVENT_CAUGHT_UP, "caught up: later events are live");
     assert_int_equal(event.serial, 0);
-    expect_next(MUSTER_EVENT_PROCESS, "process 8 on node 2 is dead: killed (signal 9)");
+    expect_next(MUSTER_EVENT_PROCESS, "rank 8 on node 2 failed: killed by SIGKILL");
     assert_int_equal(event.is_state, 0);
     assert_int_equal(event.serial, 2);
     assert_int_equal(event.verdict, MUSTER_DEAD);
@@ -56,13 +56,13 @@ static void every_end_of_a_process(void **state)
 {
     (void)state;
     struct mu_evidence left = {.verdict = MU_VERDICT_LEFT, .cause = MU_CAUSE_EXIT};
-    expect_end(&left, "process 7 on node 2 has left", MUSTER_LEFT, 0, 0);
+    expect_end(&left, "rank 7 on node 2 exited", MUSTER_LEFT, 0, 0);
     struct mu_evidence code = {.verdict = MU_VERDICT_DEAD,
                                .cause = MU_CAUSE_EXIT,
                                .how = {.type = MU_EXIT_CODE, .code = 3}};
-    expect_end(&code, "process 7 on node 2 is dead: exit code 3", MUSTER_DEAD, 3, 0);
+    expect_end(&code, "rank 7 on node 2 failed: exit code 3", MUSTER_DEAD, 3, 0);
     struct mu_evidence lost = {.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_NODE_LOST};
-    expect_end(&lost, "process 7 on node 2 is dead: its node was lost", MUSTER_DEAD, -1, 0);
+    expect_end(&lost, "rank 7 on node 2 failed: its node failed", MUSTER_DEAD, -1, 0);
     struct mu_evidence unknown = {
         .verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_EXIT, .how = {.type = MU_EXIT_UNKNOWN}};
     publish((struct mu_local_message){
@@ -85,7 +85,7 @@ static void a_start_that_failed(void **state)
     mu_evidence_path(&end.event.evidence, path);
     publish(end);
     assert_int_equal(muster_next(m, &event, MUSTER_NOW, &error), 1);
-    assert_non_null(strstr(event.text, "process 31 on node 2 is dead: could not start: ...pppp"));
+    assert_non_null(strstr(event.text, "rank 31 on node 2 failed: cannot start ...pppp"));
     assert_non_null(strstr(event.text, "No such file or directory"));
     assert_int_equal(event.exit_code, -1);
 }
@@ -100,8 +100,7 @@ static void a_node_is_lost(void **state)
         .verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_WITNESS, .seen_by = 6, .node = 2};
     death.event.evidence.how = (struct mu_exit_kind){.type = MU_EXIT_SIGNAL, .signal = 9};
     publish(death);
-    expect_next(MUSTER_EVENT_NODE,
-                "node 2 is dead: its daemon was killed (signal 9), its witness says so");
+    expect_next(MUSTER_EVENT_NODE, "node 2 failed: daemon killed by SIGKILL");
     assert_int_equal(event.node, 2);
     assert_int_equal(event.seen_by, 6);
     assert_int_equal(event.exit_code, 0);
@@ -233,7 +232,7 @@ static void a_daemon_that_is_gone_has_said_what_it_said(void **state)
     assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, &error), 1);
     assert_int_equal(event.rank, 8);
     for (int i = 0; i < 3; i++)
-        expect_failure(MUSTER_E_NO_DAEMON, "is gone");
+        expect_failure(MUSTER_E_NO_DAEMON, "has ended");
     assert_int_equal(muster_next(m, &event, MUSTER_NOW, NULL), -1);
 }
 
@@ -265,7 +264,7 @@ static void a_daemon_that_goes_while_it_tells_the_state(void **state)
     publish(fake_death(1, 7)); /* from where the news begins was not said */
     fake_daemon_hang_up(&daemon_here);
     expect_rank(7);
-    expect_failure(MUSTER_E_NO_DAEMON, "is gone");
+    expect_failure(MUSTER_E_NO_DAEMON, "has ended");
 }
 
 static void closing_says_so(void **state)
@@ -324,7 +323,7 @@ static void garbage_ends_it(void **state)
 static void messages_of_others_end_it(void **state)
 {
     (void)state;
-    expect_refused(fake_welcome(), "type 32, which is not for a member"); /* and its descriptors */
+    expect_refused(fake_welcome(), "type 32 is not for a member"); /* and its descriptors */
     expect_refused((struct mu_local_message){.type = MU_LOCAL_DONE}, "type 40");
     expect_refused((struct mu_local_message){.type = MU_LOCAL_STATUS}, "type 2");
     expect_refused((struct mu_local_message){.type = MU_LOCAL_LEAVE}, "type 8");
@@ -338,16 +337,16 @@ static void events_that_cannot_be_end_it(void **state)
 {
     (void)state;
     struct mu_local_message death = fake_death(1, FAKE_SIZE);
-    expect_refused(death, "rank 32 of job 3: this is job 3 with 32 processes");
+    expect_refused(death, "rank 32 of job 3, but this is job 3 with 32 ranks");
     death = fake_death(1, 7);
     death.event.job = 4;
     expect_refused(death, "rank 7 of job 4");
     death = fake_death(1, 7);
     death.event.node = death.event.evidence.node = FAKE_NODES;
-    expect_refused(death, "node 8, seen by node 2: this machine has 8 nodes");
+    expect_refused(death, "node 8, detected by node 2, in a cluster of 8 nodes");
     death = fake_death(1, 7);
     death.event.evidence.seen_by = FAKE_NODES;
-    expect_refused(death, "seen by node 8");
+    expect_refused(death, "detected by node 8");
 }
 
 /* ---- fork ---- */
@@ -380,8 +379,8 @@ static void a_child_has_no_part_in_it(void **state)
     assert_int_equal(errno, EAGAIN);
     assert_true(is_readable(muster_fd(m)));
     publish(fake_death(2, 8));
-    expect_next(MUSTER_EVENT_PROCESS, "process 7 on node 2 is dead: killed (signal 9)");
-    expect_next(MUSTER_EVENT_PROCESS, "process 8 on node 2 is dead: killed (signal 9)");
+    expect_next(MUSTER_EVENT_PROCESS, "rank 7 on node 2 failed: killed by SIGKILL");
+    expect_next(MUSTER_EVENT_PROCESS, "rank 8 on node 2 failed: killed by SIGKILL");
     expect_nothing(MUSTER_NOW);
     publish(fake_death(3, 9));
     assert_int_equal(muster_next(m, &event, MUSTER_FOREVER, &error), 1);

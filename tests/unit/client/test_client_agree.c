@@ -218,7 +218,7 @@ static void a_daemon_that_is_gone_is_gone_for_good(void **state)
     use_all();
     start(1);
     fake_daemon_hang_up(&daemon_here);
-    expect_broken(MUSTER_E_NO_DAEMON, "is gone");
+    expect_broken(MUSTER_E_NO_DAEMON, "has ended");
 }
 
 static void a_refusal_is_the_last_word(void **state)
@@ -239,9 +239,9 @@ static void what_cannot_be_is_refused(void **state)
         struct mu_ballot ballot;
     } lies[] = {
         {"in place of a decision", {.type = MU_BALLOT_JOINED, .joined = {1, 1}}},
-        {"cannot be or was told before",
+        {"impossible or was reported before",
          {.type = MU_BALLOT_GONE, .gone = {.rows = 2, .row = {{1, 2}, {2, 1}}, .kind = {1, 1}}}},
-        {"cannot be or was told before",
+        {"impossible or was reported before",
          {.type = MU_BALLOT_GONE, .gone = {.rows = 1, .row = {{FAKE_SIZE - 1, 2}}, .kind = {1}}}},
     };
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
@@ -300,7 +300,7 @@ static void what_is_no_group_is_refused_here(void **state)
     assert_int_equal(muster_group_create(m, twice, 3, &group, &error), -1);
     expect_error(MUSTER_E_INVALID, "rank 1 is in the group twice");
     assert_int_equal(muster_group_create(m, others, 2, &group, &error), -1);
-    expect_error(MUSTER_E_INVALID, "not in");
+    expect_error(MUSTER_E_INVALID, "not a member");
     assert_int_equal(muster_group_create(m, others, 0, &group, &error), -1);
     expect_error(MUSTER_E_INVALID, "at least one");
     assert_ptr_equal(group, (struct muster_group *)&group);

@@ -70,7 +70,7 @@ static void the_descriptor_is_readable_while_there_is_something(void **state)
     assert_false(is_readable(fd));
     fake_daemon_hang_up(&daemon_here);
     assert_true(is_readable(fd));
-    expect_failure(MUSTER_E_NO_DAEMON, "is gone");
+    expect_failure(MUSTER_E_NO_DAEMON, "has ended");
     assert_true(is_readable(fd)); /* it still has that to say */
 }
 
@@ -110,7 +110,7 @@ static void strokes_before_the_state_is_told_count_afterwards(void **state)
     say(caught_up);
     expect_rank(3);
     assert_true(is_readable(muster_fd(m)));
-    expect_next(MUSTER_EVENT_CAUGHT_UP, "from here on it is news");
+    expect_next(MUSTER_EVENT_CAUGHT_UP, "caught up: later events are live");
     for (uint32_t rank = 7; rank <= 8; rank++) {
         assert_true(is_readable(muster_fd(m)));
         expect_rank(rank);
@@ -173,14 +173,14 @@ static void who_is_too_slow_is_told_what_it_lost(void **state)
     say(fake_caught_up(&daemon_here));
     publish(fake_death(1, 11));
     expect_next(MUSTER_EVENT_OVERFLOW, "18446744073709551615 events were not read in time and are "
-                                       "lost: what is so now follows");
+                                       "lost: the current state follows");
     assert_true(event.lost == UINT64_MAX);
     assert_int_equal(event.verdict, 0);
     for (uint32_t rank = 1; rank <= 10; rank++) {
         expect_rank(rank);
         assert_int_equal(event.is_state, 1);
     }
-    expect_next(MUSTER_EVENT_CAUGHT_UP, "from here on it is news");
+    expect_next(MUSTER_EVENT_CAUGHT_UP, "caught up: later events are live");
     expect_rank(11);
     assert_int_equal(event.is_state, 0);
     expect_nothing(MUSTER_NOW);
@@ -235,8 +235,8 @@ static void nobody_is_left_to_ask(void **state)
     (void)state;
     publish_ranks(1, 2 * FEW);
     fake_daemon_hang_up(&daemon_here);
-    expect_failure(MUSTER_E_NO_DAEMON, "is gone");
-    expect_failure(MUSTER_E_NO_DAEMON, "is gone");
+    expect_failure(MUSTER_E_NO_DAEMON, "has ended");
+    expect_failure(MUSTER_E_NO_DAEMON, "has ended");
 }
 
 static void put_one(void)
@@ -300,7 +300,7 @@ static void garbage_on_the_board_ends_it(void **state)
     expect_bad_event(bytes, mu_local_encode_event(&death.event, bytes), "rank 32 of job 3");
     death = fake_death(1, 7);
     death.event.evidence.seen_by = FAKE_NODES;
-    expect_bad_event(bytes, mu_local_encode_event(&death.event, bytes), "seen by node 8");
+    expect_bad_event(bytes, mu_local_encode_event(&death.event, bytes), "detected by node 8");
 }
 
 /* Once all is on the board, only the last word comes by a packet. */

@@ -138,7 +138,7 @@ static void the_environment_is_read_strictly(void **state)
                                         "muster/0/0000000000000000/1",
                                         "/tmp/socket"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        expect_refused_value("MUSTER_SOCKET", names[i], "which is no name of a daemon");
+        expect_refused_value("MUSTER_SOCKET", names[i], "which is not the name of a daemon");
     char endless[1000] = "";
     memset(endless, 'x', sizeof endless - 1);
     expect_refused_value("MUSTER_SOCKET", endless, "MUSTER_SOCKET is 'xxx");
@@ -150,7 +150,7 @@ static void the_environment_is_read_strictly(void **state)
         "1a",  "\n", "1e\t", "4294967296", "18446744073709551617"};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         expect_refused_value("MUSTER_JOB", numbers[i], "MUSTER_JOB is '");
-        expect_refused_value("MUSTER_RANK", numbers[i], "no number from 0 to 4294967295");
+        expect_refused_value("MUSTER_RANK", numbers[i], "not a number from 0 to 4294967295");
     }
     expect_refused_value("MUSTER_JOB", NULL, "MUSTER_JOB is not");
     expect_refused_value("MUSTER_RANK", NULL, "MUSTER_RANK is not");
@@ -254,7 +254,7 @@ static void another_answer_is_refused(void **state)
     expect_answer_fails(&answer, MUSTER_E_PROTOCOL, "type 35 instead of WELCOME");
     answer = fake_welcome();
     answer.welcome.size = answer.welcome.rank = answer.welcome.job = 0; /* as to an operator */
-    expect_answer_fails(&answer, MUSTER_E_PROTOCOL, "no processes");
+    expect_answer_fails(&answer, MUSTER_E_PROTOCOL, "without ranks");
 
     static const uint8_t garbage[MU_LOCAL_PACKET_MAX + 1] = {0xff, 0xfe};
     static const size_t counts[] = {1, 2, 100, MU_LOCAL_PACKET_MAX, sizeof garbage};
@@ -322,9 +322,9 @@ static void a_board_that_is_none_is_refused(void **state)
     int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     expect_gifts_fail(-1, -1, "did not arrive");
     expect_gifts_fail(good, -1, "did not arrive");
-    expect_gifts_fail(unsealed, daemon_here.bell, "no sealed memory");
-    expect_gifts_fail(file, daemon_here.bell, "no sealed memory");
-    expect_gifts_fail(daemon_here.bell, daemon_here.bell, "no sealed memory");
+    expect_gifts_fail(unsealed, daemon_here.bell, "not sealed memory");
+    expect_gifts_fail(file, daemon_here.bell, "not sealed memory");
+    expect_gifts_fail(daemon_here.bell, daemon_here.bell, "not sealed memory");
     expect_gifts_fail(empty, daemon_here.bell, "Invalid argument");
     expect_gifts_fail(zeros, daemon_here.bell, "does not begin as a board does");
     expect_gifts_fail(shorter, daemon_here.bell, "shorter than its capacity says");
@@ -376,7 +376,7 @@ static void a_refusal_while_hello_is_on_its_way_is_heard(void **state)
 static void a_daemon_that_hangs_up_is_gone(void **state)
 {
     (void)state;
-    expect_answer_fails(NULL, MUSTER_E_NO_DAEMON, "is gone");
+    expect_answer_fails(NULL, MUSTER_E_NO_DAEMON, "has ended");
 }
 
 static void nobody_listens(void **state)

@@ -117,7 +117,7 @@ static inline int join(void **state)
 static inline void catch_up(void)
 {
     say(fake_caught_up(&daemon_here));
-    expect_next(MUSTER_EVENT_CAUGHT_UP, "from here on it is news");
+    expect_next(MUSTER_EVENT_CAUGHT_UP, "caught up: later events are live");
 }
 
 /* The state is told; what comes is news, on the board. */

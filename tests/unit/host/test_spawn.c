@@ -510,7 +510,7 @@ static void a_missing_program_is_named(void **state)
     assert_false(result.started);
     mu_exit_kind_text(&result.failure, mu_spawn_path(&spec, result.failure.step), text,
                       sizeof text);
-    assert_string_equal(text, "could not start: ./nope: No such file or directory");
+    assert_string_equal(text, "cannot start ./nope: No such file or directory");
     expect_failure(&spec, MU_START_EXEC, ENOENT, 127);
     spec.argv = ARGV("no-such-program-anywhere");
     expect_failure(&spec, MU_START_EXEC, ENOENT, 127);
@@ -562,7 +562,7 @@ static void a_bad_folder_is_named(void **state)
     struct mu_exit_kind kind = mu_exit_kind_not_started(MU_START_CHDIR, ENOENT);
     mu_exit_kind_text(&kind, mu_spawn_path(&spec, MU_START_CHDIR), text, sizeof text);
     assert_string_equal(text,
-                        "could not start: /no/where: working directory: No such file or directory");
+                        "cannot enter working directory /no/where: No such file or directory");
     spec.directory = "/dev/null";
     expect_failure(&spec, MU_START_CHDIR, ENOTDIR, 126);
 }

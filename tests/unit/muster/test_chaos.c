@@ -90,17 +90,17 @@ static void wrong_faults_are_named(void **state)
         {"cut proc=1.2", "a process has no network"},
         {"kill proc=1", "'proc=1'"},
         {"kill node=1 for 1s", "'for'"},
-        {"stop node=1 for", "nothing is there"},
+        {"stop node=1 for", "missing DURATION"},
         {"stop node=1 for 5", "'5'"},
         {"stop node=1 for 0s", "over 0"},
-        {"stop node=1 for 1s for 2s", "said before"},
+        {"stop node=1 for 1s for 2s", "given twice"},
         {"cut node=1 by 5ms", "'by'"},
         {"flap node=1 down 5ms", "'up'"},
         {"flap node=1 down 5us up 1s", "1 ms"},
         {"slow node=1", "'by'"},
         {"slow node=1 by 11s", "10 s"},
         {"heal node=1 in", "'in'"},
-        {"cut node=1 peers 2 peers 3", "said before"},
+        {"cut node=1 peers 2 peers 3", "given twice"},
         {"cut node=1 for 25h", "24 hours"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -214,17 +214,17 @@ static void a_wrong_script_is_refused_with_its_line(void **state)
     (void)state;
     static const char *const rows[][3] = {
         {"at 1s cut node=1\nfoo\n", "line 2:", "'foo'"},
-        {"at x cut node=1\n", "line 1:", "'x'"},
-        {"at 1s\n", "line 1:", "a span and a fault"},
+        {"at x cut node=1\n", "line 1:", "'at x'"},
+        {"at 1s\n", "line 1:", "a duration and a fault"},
         {"at 1s cut\n", "line 1:", "node=LIST"},
-        {"at 1s cut node=1\nat 500ms heal node=1\n", "line 2:", "before the step"},
-        {"expect none for 1s\n", "line 1:", "there is none"},
+        {"at 1s cut node=1\nat 500ms heal node=1\n", "line 2:", "earlier than the step"},
+        {"expect none for 1s\n", "line 1:", "needs a step"},
         {"at 1s cut node=1\nexpect node=1 ded within 1s\n", "line 2:", "'ded'"},
-        {"at 1s cut node=1\nexpect node=1 dead in 1s\n", "line 2:", "'within'"},
-        {"at 1s cut node=1\nexpect node=1 dead within\n", "line 2:", "nothing is there"},
+        {"at 1s cut node=1\nexpect node=1 dead in 1s\n", "line 2:", "'within' DURATION"},
+        {"at 1s cut node=1\nexpect node=1 dead within\n", "line 2:", "missing DURATION"},
         {"at 1s cut node=1\nexpect node=1 dead within 1s at\n", "line 2:", "list of nodes"},
         {"at 1s cut node=1\nexpect node=1 dead within 1s at 1 2\n", "line 2:", "'2'"},
-        {"at 1s cut node=1\nexpect none within 1s\n", "line 2:", "'for'"},
+        {"at 1s cut node=1\nexpect none within 1s\n", "line 2:", "'for' DURATION"},
         {"at 1s cut node=1\nallow\n", "line 2:", "'any'"},
         {"# nothing\n", "no step", ""},
     };
@@ -291,23 +291,23 @@ static void what_was_told_meets_what_was_expected(void **state)
     assert_true(judge(good, told, 4, seen)); /* its process is named with it */
     assert_true(judge("at 0s cut node=3\nexpect node=3 gone within 200ms", told, 4, seen));
     assert_true(judge("at 0s cut node=3\nexpect node=3 gone within 99ms at 3\nallow any", told, 4,
-                      seen) == false); /* node 3 was not told of itself */
+                      seen) == false); /* node 3 was not notified of itself */
     assert_false(judge("at 0s cut node=3\nexpect node=3 dead within 200ms", told, 4, seen));
-    assert_non_null(strstr(seen, "node 0 was told that node=3 is silent, after 100.0 ms"));
+    assert_non_null(strstr(seen, "node 0 was notified that node=3 is silent, after 100.0 ms"));
     assert_false(judge("at 0s cut node=3\nexpect node=3 silent within 199ms", told, 4, seen));
-    assert_string_equal(seen, "node 2 was told of node=3 after 200.0 ms");
+    assert_string_equal(seen, "node 2 was notified of node=3 after 200.0 ms");
     assert_false(judge(good, told, 2, seen));
-    assert_string_equal(seen, "node 2 was not told of node=3");
+    assert_string_equal(seen, "node 2 was not notified of node=3");
     told[4] = told[1];
     assert_false(judge(good, told, 5, seen));
-    assert_string_equal(seen, "node 1 was told of node=3 more than once");
+    assert_string_equal(seen, "node 1 was notified of node=3 more than once");
     told[4] = node_told(1, 2, MU_VERDICT_SILENT, 1150);
     assert_false(judge(good, told, 5, seen));
     assert_string_equal(
-        seen, "1 node was told that node=2 is silent, node 1 250.0 ms after the beginning");
+        seen, "1 node was notified that node=2 is silent, node 1 250.0 ms after the start");
     told[4] = node_told(0, 3, MU_VERDICT_SILENT, 950);
     assert_false(judge(good, told + 1, 4, seen));
-    assert_string_equal(seen, "node 0 was told of node=3 50.0 ms before");
+    assert_string_equal(seen, "node 0 was notified of node=3 50.0 ms before");
 }
 
 static void one_of_two_is_expected(void **state)
@@ -320,9 +320,9 @@ static void one_of_two_is_expected(void **state)
                                  node_told(1, 2, MU_VERDICT_SILENT, 1100)};
     assert_true(judge(one, told, 2, seen));
     assert_false(judge(one, told, 1, seen));
-    assert_string_equal(seen, "node 1 was not told of node=3");
+    assert_string_equal(seen, "node 1 was not notified of node=3");
     assert_false(judge(one, told, 3, seen));
-    assert_string_equal(seen, "node 1 was told of node=2 as well");
+    assert_string_equal(seen, "node 1 was notified of node=2 as well");
     assert_false(judge(one, told, 0, seen));
     /* Who may be gone need not be told. */
     assert_true(
@@ -337,11 +337,11 @@ static void silence_is_expected(void **state)
     const char *none = "at 0s stop node=1\nexpect none for 99ms\nallow any";
     assert_true(judge(none, &told, 1, seen));
     assert_false(judge("at 0s stop node=1\nexpect none for 100ms\nallow any", &told, 1, seen));
-    assert_string_equal(seen, "node 2 was told that node=1 is silent, after 100.0 ms");
+    assert_string_equal(seen, "node 2 was notified that node=1 is silent, after 100.0 ms");
     assert_true(judge("at 0s stop node=1\nexpect none for 1s at 0,1,3\nallow any", &told, 1, seen));
     assert_true(judge("at 0s stop node=1\nexpect no node=0,2-3 for 1s\nallow any", &told, 1, seen));
     assert_false(judge("at 0s stop node=1\nexpect no node=1 for 1s\nallow any", &told, 1, seen));
-    told.at_ns = 950 * MS; /* before the step, and after the beginning */
+    told.at_ns = 950 * MS; /* before the step, and after the start */
     assert_true(judge("at 0s stop node=1\nexpect none for 1s\nallow any", &told, 1, seen));
     assert_false(judge("at 0s stop node=1\nexpect no node=1 for 1s\nallow any", &told, 1, seen));
     assert_false(judge("at 0s stop node=1\nexpect none for 1s", &told, 1, seen));
@@ -468,7 +468,7 @@ static void a_death_is_told_once_to_each_survivor(void **state)
     assert_int_equal(find(&law).missed, 0);
     *rig_page_node(page, 3, 2) = 0;
     assert_int_equal(find(&law).missed, 1);
-    assert_string_equal(find(&law).first, "node 2: its death was not read by process 3");
+    assert_string_equal(find(&law).first, "node 2: its failure was not reported by process 3");
     *rig_page_node(page, 3, 2) = 2;
     assert_int_equal(find(&law).duplicates, 1);
     *rig_page_node(page, 3, 2) = 1;

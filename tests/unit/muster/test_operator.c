@@ -116,56 +116,65 @@ static void many_daemons_are_read(void **state)
 
 /* ---- choosing ---- */
 
-/* expect_choice(LINES, PREFIX, COUNT): so many daemons are left.  For 0, 'says' is in the reason.
- */
-static void expect_choice(const char *lines, const char *prefix, size_t count, const char *says)
+/* expect_kept(LINES, PREFIX, CLUSTERS, DAEMONS): so many are left. */
+static void expect_kept(const char *lines, const char *prefix, size_t clusters, size_t daemons)
 {
-    char text[OPERATOR_TEXT_MAX];
     struct operator_found found = read_all(lines);
-    const char *why = operator_choose(&found, prefix, text);
-    if (count > 0) {
-        assert_null(why);
-        assert_int_equal(found.count, count);
-    } else {
-        assert_non_null(why);
-        if (strstr(why, says) == NULL)
-            fail_msg("'%s' does not say '%s'", why, says);
-    }
+    assert_int_equal(operator_keep(&found, prefix), clusters);
+    assert_int_equal(found.count, daemons);
     operator_free(&found);
 }
 
-static void one_machine_needs_no_name(void **state)
+static void one_cluster_needs_no_name(void **state)
 {
     (void)state;
-    expect_choice(LISTENS "@muster/1000/" A "/0\n" LISTENS "@muster/1000/" A "/1\n", NULL, 2, "");
-    expect_choice(LISTENS "@muster/0/" A "/0\n", NULL, 0, "no machine of yours runs on this host");
+    expect_kept(LISTENS "@muster/1000/" A "/0\n" LISTENS "@muster/1000/" A "/1\n", NULL, 1, 2);
+    expect_kept(LISTENS "@muster/0/" A "/0\n", NULL, 0, 0);
 }
 
 static void several_need_a_prefix(void **state)
 {
     (void)state;
-    expect_choice(three, NULL, 0, A ", " B ", " C);
-    expect_choice(three, NULL, 0, "--machine");
-    expect_choice(three, "a", 0, A ", " B);
-    expect_choice(three, "aaaa", 0, "2 machines");
-    expect_choice(three, "b", 1, "");
-    expect_choice(three, "BBBB", 1, "");
-    expect_choice(three, A, 2, "");
-    expect_choice(three, "c", 0, "begins with 'c'");
-    expect_choice(three, "c", 0, C);
+    expect_kept(three, NULL, 3, 4);
+    expect_kept(three, "a", 2, 3);
+    expect_kept(three, "aaaa", 2, 3);
+    expect_kept(three, "b", 1, 1);
+    expect_kept(three, "BBBB", 1, 1);
+    expect_kept(three, A, 1, 2);
+    expect_kept(three, "c", 0, 0);
 }
 
-static void a_crowd_is_not_listed_in_full(void **state)
+static void clusters_are_taken_one_by_one(void **state)
 {
     (void)state;
-    char lines[4096];
-    size_t used = 0;
-    for (int i = 0; i < 30; i++)
-        used += (size_t)snprintf(lines + used, sizeof lines - used,
-                                 LISTENS "@muster/1000/%016x/0\n", i + 1);
-    expect_choice(lines, NULL, 0, "30 machines");
-    expect_choice(lines, NULL, 0, "0000000000000008 and 22 more");
-    expect_choice(lines, "f", 0, "and 22 more");
+    struct operator_found found = read_all(three);
+    size_t count;
+    assert_int_equal(operator_cluster(&found, 0, &count)->slot, 9);
+    assert_int_equal(count, 2);
+    assert_int_equal(operator_cluster(&found, 2, &count)->machine, 0xaaaa000000000002);
+    assert_int_equal(count, 1);
+    operator_free(&found);
+}
+
+static void daemons_of_any_user_are_read_with_their_owner(void **state)
+{
+    (void)state;
+    struct operator_daemon daemon = {0};
+    assert_true(operator_line(LISTENS "@muster/1000/" A "/3\n", OPERATOR_ANY_USER, &daemon));
+    assert_int_equal(daemon.uid, 1000);
+    assert_true(operator_line(LISTENS "@muster/0/" A "/3\n", OPERATOR_ANY_USER, &daemon));
+    assert_int_equal(daemon.uid, 0);
+}
+
+static void ids_and_ages_are_short(void **state)
+{
+    (void)state;
+    char id[OPERATOR_ID_DIGITS + 1], age[OPERATOR_AGE_MAX];
+    assert_string_equal(operator_id_text(0x28c0496b00000001, id), "28c0496b");
+    assert_string_equal(operator_age_text(1700000000, age), "1.7 s");
+    assert_string_equal(operator_age_text(UINT64_C(720) * 1000000000, age), "12 min");
+    assert_string_equal(operator_age_text(UINT64_C(10800) * 1000000000, age), "3 h");
+    assert_string_equal(operator_age_text(UINT64_C(6) * 86400 * 1000000000, age), "6 d");
 }
 
 /* ---- a daemon, played by a thread ---- */
@@ -248,7 +257,7 @@ static void begin(struct player *player, enum manner manner)
     char name[MU_LOCAL_NAME_MAX];
     /* no real machine: these are random, and would have to hit this one */
     uint64_t machine = 0x7e57000000000000u | (uint64_t)getpid();
-    *player = (struct player){.manner = manner, .daemon = {.machine = machine, .slot = 2}};
+    *player = (struct player){.manner = manner, .daemon = {machine, 2, geteuid()}};
     mu_local_name(name, geteuid(), machine, player->daemon.slot);
     memcpy(address.sun_path + 1, name, strlen(name));
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
@@ -288,12 +297,12 @@ static void others_say_why_not(void **state)
         const char *says;
     } cases[] = {
         {SAYS_NOTHING, "does not answer"},
-        {REFUSES, "refuses: this node ends"},
-        {GARBAGE, "says what cannot be"},
+        {REFUSES, "refused: this node ends"},
+        {GARBAGE, "sent an invalid reply"},
         {TOO_LONG, "513 bytes"},
-        {CLOSES, "is gone"},
-        {IS_ANOTHER, "says to be node 7"},
-        {NO_WELCOME, "says what was not asked"},
+        {CLOSES, "has ended"},
+        {IS_ANOTHER, "claims to be node 7"},
+        {NO_WELCOME, "sent an unexpected reply"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct player player;
@@ -312,8 +321,8 @@ static void nobody_is_gone(void **state)
 {
     (void)state;
     struct operator_link link;
-    assert_false(operator_open(&link, &(struct operator_daemon){0x7e57ffffffffffff, 1}));
-    assert_string_equal(link.why, "is gone");
+    assert_false(operator_open(&link, &(struct operator_daemon){0x7e57ffffffffffff, 1, geteuid()}));
+    assert_string_equal(link.why, "has ended");
     operator_close(&link); /* nothing to close is fine */
 }
 
@@ -344,7 +353,7 @@ static void a_full_queue_does_not_hang(void **state)
     end(&player);
     assert_true(full);
     assert_false(opened);
-    assert_string_equal(links[1].why, "does not answer: too many wait already");
+    assert_string_equal(links[1].why, "does not answer: too many connections are waiting");
 }
 
 int main(void)
@@ -354,9 +363,11 @@ int main(void)
         cmocka_unit_test(other_lines_are_left_out),
         cmocka_unit_test(daemons_are_sorted_each_once),
         cmocka_unit_test(many_daemons_are_read),
-        cmocka_unit_test(one_machine_needs_no_name),
+        cmocka_unit_test(one_cluster_needs_no_name),
         cmocka_unit_test(several_need_a_prefix),
-        cmocka_unit_test(a_crowd_is_not_listed_in_full),
+        cmocka_unit_test(clusters_are_taken_one_by_one),
+        cmocka_unit_test(daemons_of_any_user_are_read_with_their_owner),
+        cmocka_unit_test(ids_and_ages_are_short),
         cmocka_unit_test(a_daemon_that_welcomes_is_open),
         cmocka_unit_test(others_say_why_not),
         cmocka_unit_test(nobody_is_gone),

@@ -17,7 +17,7 @@ static struct account silent(void)
         .node = 2,
         .verdict = MU_VERDICT_SILENT,
         .cause = MU_CAUSE_SILENCE,
-        .how = "nobody has heard it for 101 ms",
+        .how = "no heartbeat for 101 ms",
         .code = 255,
         .seen_by = 3,
         .ring = {.period_ns = 50000000,
@@ -47,7 +47,7 @@ static struct account killed(void)
         .node = 3,
         .verdict = MU_VERDICT_DEAD,
         .cause = MU_CAUSE_EXIT,
-        .how = "killed (signal 9)",
+        .how = "killed by SIGKILL",
         .code = 137,
         .seen_by = 3,
     };
@@ -224,17 +224,16 @@ static void a_silence_is_told_from_the_last_heartbeat_on(void **state)
     (void)state;
     EXPECT_STEPS(
         silent(),
-        "heard 0.00: node 3, its observer, heard it for the last time (heartbeats every 50 ms, "
-        "timeout 100 ms)",
-        "late 62.50: its heartbeat was late, so node 3 suspected it: 3 probes to it from here on",
-        "helper 62.50: node 0 was asked whether it reaches it: it tried, and got no answer",
-        "helper 62.50: node 1 was asked whether it reaches it: it did not reply",
-        "helper 62.50: node 5 was asked whether it reaches it: it knew it to be dead",
-        "vouched: node 0 answered node 3 meanwhile, so node 3 was not cut off",
-        "lag: node 3 was late itself by 2.50 ms, which it gave back",
-        "declared 101.25: node 3 declared it dead, 38.75 ms after it was late",
-        "known 103.25: node 0 knew it, the last of 2: 2.00 ms after it was declared, over at most "
-        "2 hops");
+        "heard 0.00: node 3, its observer, received the last heartbeat (period 50 ms, timeout "
+        "100 ms)",
+        "late 62.50: heartbeat late: suspected by node 3; 3 probes sent, none answered",
+        "helper: asked node 0 to probe it: probes not answered",
+        "helper: asked node 1 to probe it: no reply",
+        "helper: asked node 5 to probe it: it knew of its failure already",
+        "vouched: node 0 answered node 3, so node 3 was connected",
+        "lag: node 3 itself was late by 2.50 ms, which were added to the timeout",
+        "declared 101.25: node 3 declared it failed",
+        "known 103.25: all 2 surviving nodes notified (last: node 0, 2 hops)");
 }
 
 /* Found while the ring mended, by somebody who had never observed it, and was alone. */
@@ -252,16 +251,15 @@ static void a_silence_that_nobody_observed(void **state)
         account_list_add(&account.untold, node);
     account_list_add(&account.no_answer, 9);
     EXPECT_STEPS(account,
-                 "asked 0.00: node 3 asked it for the first time, since those between them were "
-                 "silent (heartbeats every 50 ms, timeout 100 ms); 1 probe without an answer",
-                 "helper: nobody else was asked whether they reach it",
-                 "vouched: nobody else was left to vouch for node 3",
-                 "lag: node 3 was not late itself",
-                 "declared 101.25: node 3 declared it dead, 101.25 ms after it was late",
-                 "known 101.45: node 3 knew it, the only one: 0.20 ms after it was declared, over "
-                 "at most 0 hops",
-                 "untold: nodes 10, 11, 12, 13, 14, 15, 16, 17 and 2 more have not said so",
-                 "no-answer: node 9 does not answer");
+                 "asked 0.00: node 3 became its observer, because those between them had failed, "
+                 "and sent 1 probe: no reply (period 50 ms, timeout 100 ms)",
+                 "helper: no other node was left to probe it",
+                 "vouched: no other node was left to confirm that node 3 was connected",
+                 "lag: node 3 itself was on time", "declared 101.25: node 3 declared it failed",
+                 "known 101.45: 1 of 12 surviving nodes notified (last: node 3, 0 hops)",
+                 "untold: notification not confirmed by nodes 10, 11, 12, 13, 14, 15, 16, 17 and 2 "
+                 "more",
+                 "no-answer: no answer from node 9");
 }
 
 static void whom_others_hear_is_declared_for_another_reason(void **state)
@@ -272,40 +270,38 @@ static void whom_others_hear_is_declared_for_another_reason(void **state)
     account.cause = MU_CAUSE_UNREACHABLE;
     account.ring.helpers[0].reach = MU_REACH_HEARD;
     why_steps(&account, steps);
-    assert_string_equal(steps[2].text, "node 0 was asked whether it reaches it: it heard it");
+    assert_string_equal(steps[2].text, "asked node 0 to probe it: it receives its heartbeats");
     assert_string_equal(
         steps[7].text,
-        "node 3 declared it dead: others heard it, node 3 did not, and that did not mend");
+        "node 3 declared it failed: other nodes received its heartbeats, node 3 did not");
     account.seen_by = account.node; /* it gave way */
     why_steps(&account, steps);
-    assert_string_equal(
-        steps[7].text,
-        "node 2 declared itself dead: of those that do not hear each other, fewer reached it");
+    assert_string_equal(steps[7].text,
+                        "node 2 gave up: it was on the smaller side of a broken connection");
     account_free(&account);
 }
 
 static void other_ends_are_told_from_when_they_were_seen(void **state)
 {
     (void)state;
-    EXPECT_STEPS(
-        killed(), "ended 0.00: node 3 saw process 7 (pid 4711) end: killed (signal 9)",
-        "known 0.10: node 3 knew it, the only one: 0.10 ms after it was seen, over at most 0 hops");
+    EXPECT_STEPS(killed(),
+                 "ended 0.00: the daemon of node 3 saw rank 7 (PID 4711) end: killed by SIGKILL",
+                 "known 0.10: 1 surviving node notified (last: node 3, 0 hops)");
     struct account account = silent();
     account.cause = MU_CAUSE_WITNESS;
-    EXPECT_STEPS(account, "witness 0.00: its witness told node 3 that its daemon has ended",
-                 "known 2.00: node 0 knew it, the last of 2: 2.00 ms after it was seen, over at "
-                 "most 2 hops");
+    EXPECT_STEPS(account, "witness 0.00: its witness reported to node 3 that the daemon has ended",
+                 "known 2.00: all 2 surviving nodes notified (last: node 0, 2 hops)");
     account = killed();
     account.cause = MU_CAUSE_NODE_LOST;
     account.told_count = 0;
-    EXPECT_STEPS(account, "lost 0.00: its node, 3, was lost",
-                 "known: no node has said that it knows it");
+    EXPECT_STEPS(account, "lost 0.00: its node, 3, failed",
+                 "known: no node has confirmed notification");
     account = silent();
     account.cause = 0;
     snprintf(account.how, sizeof account.how, "its connection was cut");
     account.told_count = 0;
     EXPECT_STEPS(account, "lost 0.00: the launcher lost it: its connection was cut",
-                 "known: no node has said that it knows it");
+                 "known: no node has confirmed notification");
 }
 
 static void sentences_name_the_subject(void **state)
@@ -314,11 +310,11 @@ static void sentences_name_the_subject(void **state)
     char text[ACCOUNT_SENTENCE_MAX];
     struct account node = silent(), process = killed();
     assert_string_equal(account_sentence(&node, text),
-                        "node 2 is silent: nobody has heard it for 101 ms");
+                        "node 2 failed (silent): no heartbeat for 101 ms");
     assert_string_equal(account_sentence(&process, text),
-                        "process 7 of job 1 on node 3 is dead: killed (signal 9)");
+                        "rank 1.7 failed on node 3: killed by SIGKILL");
     process.verdict = MU_VERDICT_LEFT;
-    assert_string_equal(account_sentence(&process, text), "process 7 of job 1 on node 3 has left");
+    assert_string_equal(account_sentence(&process, text), "rank 1.7 exited on node 3");
     account_free(&node);
     account_free(&process);
 }
@@ -399,7 +395,7 @@ static void a_report_knows_who_died(void **state)
     assert_true(why_report(file, "it", &lost, &account, text));
     assert_true(!account.is_node && account.rank == 5 && account.node == 2);
     assert_int_equal(account.cause, MU_CAUSE_NODE_LOST);
-    assert_string_equal(account.how, "its node was lost");
+    assert_string_equal(account.how, "its node failed");
     account_free(&account);
     fclose(file);
 }
@@ -412,17 +408,17 @@ static void a_report_says_what_it_does_not_know(void **state)
     FILE *file = make_report();
     const struct why_subject node = {.is_node = true, .node = 3}, process = {.job = 2, .rank = 7};
     assert_false(why_report(file, "it", &node, &account, text));
-    assert_string_equal(text, "it knows no death of node 3: it was not lost in that job");
+    assert_string_equal(text, "it has no failure of node 3");
     rewind(file);
     assert_false(why_report(file, "it", &process, &account, text));
-    assert_non_null(strstr(text, "it knows no death of process 7 of job 2"));
+    assert_non_null(strstr(text, "it has no failure of rank 7 of job 2"));
     /* What was found before a broken line is not believed, either. */
     fseek(file, 0, SEEK_END);
     fputs("{\"job\":", file);
     rewind(file);
     const struct why_subject known = {.is_node = true, .node = 2};
     assert_false(why_report(file, "it", &known, &account, text));
-    assert_string_equal(text, "it:3 is no line of a report: no JSON");
+    assert_string_equal(text, "it: line 3 is not a line of a report: not JSON");
     fclose(file);
 }
 

@@ -341,34 +341,34 @@ static void expect_text(const struct mu_evidence *evidence, const char *expected
 static void it_reads_as_a_clause(void **state)
 {
     (void)state;
-    expect_text(&killed, "killed (signal 9)");
+    expect_text(&killed, "killed by SIGKILL");
     struct mu_evidence evidence = {.verdict = MU_VERDICT_LEFT, .cause = MU_CAUSE_EXIT};
     expect_text(&evidence, "exit code 0");
     evidence.verdict = MU_VERDICT_DEAD;
     evidence.how = mu_exit_kind_not_started(MU_START_EXEC, ENOENT);
     mu_evidence_path(&evidence, "./nope");
-    expect_text(&evidence, "could not start: ./nope: No such file or directory");
+    expect_text(&evidence, "cannot start ./nope: No such file or directory");
     evidence = (struct mu_evidence){.verdict = MU_VERDICT_DEAD, .cause = MU_CAUSE_NODE_LOST};
-    expect_text(&evidence, "its node was lost");
+    expect_text(&evidence, "its node failed");
     evidence.cause = MU_CAUSE_TOLD;
     evidence.seen_by = 4;
-    expect_text(&evidence, "node 4 says so");
+    expect_text(&evidence, "reported by node 4");
     evidence.cause = MU_CAUSE_WITNESS;
-    expect_text(&evidence, "its daemon ended by itself, its witness says so");
+    expect_text(&evidence, "daemon ended with exit code 0");
     evidence.how = (struct mu_exit_kind){.type = MU_EXIT_SIGNAL, .signal = 9};
-    expect_text(&evidence, "its daemon was killed (signal 9), its witness says so");
+    expect_text(&evidence, "daemon killed by SIGKILL");
     evidence.how = (struct mu_exit_kind){.type = MU_EXIT_CODE, .code = 3};
-    expect_text(&evidence, "its daemon ended: exit code 3, its witness says so");
-    expect_text(&silent, "nobody has heard it for 101 ms");
+    expect_text(&evidence, "daemon ended with exit code 3");
+    expect_text(&silent, "no heartbeat for 101 ms");
     evidence = silent;
     evidence.cause = MU_CAUSE_UNREACHABLE;
     evidence.verdict = MU_VERDICT_UNREACHABLE;
-    expect_text(&evidence, "others hear it, but node 3 has not for 101 ms");
+    expect_text(&evidence, "no heartbeat at node 3 for 101 ms, though other nodes receive them");
     evidence =
         (struct mu_evidence){.verdict = MU_VERDICT_SILENT, .cause = MU_CAUSE_TOLD, .seen_by = 3};
     assert_null(mu_evidence_error(&evidence));
     assert_false(mu_evidence_is_proof(&evidence));
-    expect_text(&evidence, "node 3 says so");
+    expect_text(&evidence, "reported by node 3");
     evidence.verdict = MU_VERDICT_DEAD;
     assert_null(mu_evidence_error(&evidence));
     assert_true(mu_evidence_is_proof(&evidence));
@@ -376,7 +376,7 @@ static void it_reads_as_a_clause(void **state)
     assert_non_null(mu_evidence_error(&evidence));
     evidence.cause = MU_CAUSE_WITNESS;
     char text[8];
-    assert_string_equal(mu_evidence_text(&evidence, text, sizeof text), "its dae");
+    assert_string_equal(mu_evidence_text(&evidence, text, sizeof text), "daemon ");
 }
 
 static void verdicts_have_words(void **state)

@@ -52,19 +52,20 @@ static void other_codes_are_failures(void **state)
 static void signals_have_plain_words(void **state)
 {
     (void)state;
-    expect(ended(CLD_KILLED, SIGSEGV), NULL, "segmentation fault (signal 11)", 139);
-    expect(ended(CLD_DUMPED, SIGSEGV), NULL, "segmentation fault (signal 11), core dumped", 139);
-    expect(ended(CLD_KILLED, SIGBUS), NULL, "bus error (signal 7)", 135);
-    expect(ended(CLD_KILLED, SIGFPE), NULL, "arithmetic exception (signal 8)", 136);
-    expect(ended(CLD_KILLED, SIGILL), NULL, "illegal instruction (signal 4)", 132);
-    expect(ended(CLD_DUMPED, SIGABRT), NULL, "aborted (signal 6), core dumped", 134);
-    expect(ended(CLD_KILLED, SIGKILL), NULL, "killed (signal 9)", 137);
-    expect(ended(CLD_KILLED, SIGTERM), NULL, "terminated (signal 15)", 143);
-    expect(ended(CLD_KILLED, SIGINT), NULL, "interrupted (signal 2)", 130);
-    expect(ended(CLD_KILLED, SIGPIPE), NULL, "broken pipe (signal 13)", 141);
-    expect(ended(CLD_KILLED, SIGXCPU), NULL, "CPU time limit exceeded (signal 24)", 152);
-    expect(ended(CLD_KILLED, SIGRTMIN + 3), NULL, "real-time signal 3 (signal 37)", 165);
-    expect(ended(CLD_KILLED, 33), NULL, "signal 33", 161);
+    expect(ended(CLD_KILLED, SIGSEGV), NULL, "killed by SIGSEGV (segmentation fault)", 139);
+    expect(ended(CLD_DUMPED, SIGSEGV), NULL, "killed by SIGSEGV (segmentation fault), core dumped",
+           139);
+    expect(ended(CLD_KILLED, SIGBUS), NULL, "killed by SIGBUS (bus error)", 135);
+    expect(ended(CLD_KILLED, SIGFPE), NULL, "killed by SIGFPE (arithmetic exception)", 136);
+    expect(ended(CLD_KILLED, SIGILL), NULL, "killed by SIGILL (illegal instruction)", 132);
+    expect(ended(CLD_DUMPED, SIGABRT), NULL, "killed by SIGABRT, core dumped", 134);
+    expect(ended(CLD_KILLED, SIGKILL), NULL, "killed by SIGKILL", 137);
+    expect(ended(CLD_KILLED, SIGTERM), NULL, "killed by SIGTERM", 143);
+    expect(ended(CLD_KILLED, SIGINT), NULL, "killed by SIGINT", 130);
+    expect(ended(CLD_KILLED, SIGPIPE), NULL, "killed by SIGPIPE (broken pipe)", 141);
+    expect(ended(CLD_KILLED, SIGXCPU), NULL, "killed by SIGXCPU (CPU time limit exceeded)", 152);
+    expect(ended(CLD_KILLED, SIGRTMIN + 3), NULL, "killed by SIGRTMIN+3", 165);
+    expect(ended(CLD_KILLED, 33), NULL, "killed by signal 33", 161);
 }
 
 static void every_classic_signal_has_a_name(void **state)
@@ -99,21 +100,21 @@ static void a_failed_start_names_step_path_and_error(void **state)
     struct mu_exit_kind kind = mu_exit_kind_not_started(MU_START_EXEC, ENOENT);
     assert_true(mu_exit_kind_failed(&kind));
     assert_string_equal(mu_exit_kind_word(&kind), "not-started");
-    expect(kind, "./nope", "could not start: ./nope: No such file or directory", 127);
+    expect(kind, "./nope", "cannot start ./nope: No such file or directory", 127);
     expect(mu_exit_kind_not_started(MU_START_EXEC, ENOTDIR), "f/x",
-           "could not start: f/x: Not a directory", 127);
+           "cannot start f/x: Not a directory", 127);
     expect(mu_exit_kind_not_started(MU_START_EXEC, EACCES), "./notes.txt",
-           "could not start: ./notes.txt: Permission denied", 126);
+           "cannot start ./notes.txt: Permission denied", 126);
     expect(mu_exit_kind_not_started(MU_START_EXEC, ENOEXEC), "./x",
-           "could not start: ./x: Exec format error", 126);
+           "cannot start ./x: Exec format error", 126);
     expect(mu_exit_kind_not_started(MU_START_INTERPRETER, ENOENT), "./x",
-           "could not start: ./x: the interpreter or loader that it names: No such file or "
+           "cannot start ./x: its interpreter or loader: No such file or "
            "directory",
            127);
     expect(mu_exit_kind_not_started(MU_START_CHDIR, ENOENT), "/no/where",
-           "could not start: /no/where: working directory: No such file or directory", 126);
+           "cannot enter working directory /no/where: No such file or directory", 126);
     expect(mu_exit_kind_not_started(MU_START_CLONE, EMFILE), NULL,
-           "could not start: no new process: Too many open files", 126);
+           "cannot start: cannot create a process: Too many open files", 126);
 }
 
 static void a_stolen_status_counts_as_failed(void **state)
@@ -121,7 +122,7 @@ static void a_stolen_status_counts_as_failed(void **state)
     (void)state;
     struct mu_exit_kind kind = mu_exit_kind_unknown(ECHILD);
     assert_true(mu_exit_kind_failed(&kind));
-    expect(kind, NULL, "ended, but somebody else took its status (errno 10)", 255);
+    expect(kind, NULL, "ended with an unknown status (errno 10)", 255);
 }
 
 static void an_exit_without_a_goodbye_says_what_was_not_called(void **state)
@@ -132,14 +133,14 @@ static void an_exit_without_a_goodbye_says_what_was_not_called(void **state)
     assert_string_equal(mu_exit_kind_word(&kind), "no-finalize");
     assert_int_equal(mu_exit_kind_code(&kind), 0);
     expect(kind, NULL,
-           "exited with code 0 but never called MPI_Finalize: its peers would wait for it for ever",
+           "exited with code 0 but never called MPI_Finalize; its peers would wait for it forever",
            1);
     expect(mu_exit_kind_no_goodbye(MU_GOODBYE_PMIX), NULL,
-           "exited with code 0 but never called MPI_Finalize (or PMIx_Finalize): its peers would "
-           "wait for it for ever",
+           "exited with code 0 but never called MPI_Finalize (or PMIx_Finalize); its peers would "
+           "wait for it forever",
            1);
     expect(mu_exit_kind_no_goodbye(MU_GOODBYE_MUSTER), NULL,
-           "exited with code 0 but never called muster_close: its peers would wait for it for ever",
+           "exited with code 0 but never called muster_close; its peers would wait for it forever",
            1);
 }
 
