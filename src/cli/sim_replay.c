@@ -142,7 +142,7 @@ int cmd_sim_replay(int argc, char **argv)
     const char *path = args_parse(&command, argc, argv);
     struct stat about;
     if (path == NULL)
-        args_fail(&command, "no FILE or DIR to replay");
+        args_fail(&command, "missing FILE or DIR");
     if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) {
         replay_file(path, &printing);
     } else if (replay_folder(path, false, &printing) == 0) {

@@ -285,7 +285,7 @@ static const char *take(struct job_host *host, const struct mu_launch_message *m
         return NULL;
     case MU_LAUNCH_SPAWN:
         if (message->spawn.rank >= job->size || job->ranks[message->spawn.rank].node != host->slot)
-            return "a wish of a process that is not on that node";
+            return "a request by a process that is not on that node";
         if (job->hooks.spawn != NULL)
             job->hooks.spawn(job->hooks.owner, host->slot, message->spawn.number,
                              message->spawn.rank, &message->spawn.spec);
@@ -349,7 +349,7 @@ static void on_frame(struct mu_conn *conn, const uint8_t *bytes, size_t count)
         return;
     }
     mu_conn_drop(conn);
-    snprintf(text, sizeof text, "its daemon said what cannot be: %s", error);
+    snprintf(text, sizeof text, "invalid message from its daemon: %s", error);
     lose(host, text);
 }
 
@@ -360,10 +360,10 @@ static void on_closed(struct mu_conn *conn, const struct mu_conn_end *end)
     switch (end->ending) {
     case MU_CONN_GOODBYE:
         host->left = true;
-        snprintf(text, sizeof text, "its daemon left");
+        snprintf(text, sizeof text, "its daemon ended");
         break;
     case MU_CONN_CUT:
-        snprintf(text, sizeof text, "its connection was cut");
+        snprintf(text, sizeof text, "its connection was lost");
         break;
     case MU_CONN_REFUSED:
         snprintf(text, sizeof text, "its daemon refused the connection: %s", end->text);

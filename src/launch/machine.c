@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { CHILD_EXIT_FENCED = 3 }; /* of musterd(8): the other nodes have declared this one */
+
 enum machine_state {
     STARTING, /* daemons say where they listen */
     LINKING,  /* they know of each other, and connect */
@@ -176,8 +178,8 @@ static void on_bring_up_late(uv_timer_t *timer)
     for (uint32_t i = 0; i < machine->config.nodes; i++) {
         const struct node *node = &machine->nodes[i];
         if (machine->state == STARTING ? !node->listening : !node->ready)
-            fail(machine, "node %u (%s) is not %s after %d s", i, node->name,
-                 machine->state == STARTING ? "listening" : "linked with its neighbours",
+            fail(machine, "node %u (%s) %s within %d s; the cluster was stopped", i, node->name,
+                 machine->state == STARTING ? "did not start" : "did not connect to its neighbors",
                  MACHINE_BRING_UP_MS / 1000);
     }
 }
@@ -226,25 +228,58 @@ static void on_line(struct child *child, const char *line)
         if (machine->config.hooks.ready != NULL)
             machine->config.hooks.ready(machine->config.hooks.owner);
     } else {
-        fail(machine, "node %u (%s): its daemon says '%.80s', which is not expected here",
-             node->slot, node->name, line);
+        fail(
+            machine,
+            "node %u (%s): unexpected message '%.80s' from its daemon (is it of the same version?)",
+            node->slot, node->name, line);
     }
 }
 
+/* "exited with code 255", "killed by SIGKILL" */
+static const char *end_text(const struct mu_exit_kind *how, char *text, size_t room)
+{
+    if (how->type == MU_EXIT_CODE || how->type == MU_EXIT_LEFT)
+        snprintf(text, room, "exited with code %d", mu_exit_kind_code(how));
+    else
+        mu_exit_kind_text(how, NULL, text, room);
+    return text;
+}
+
 /* Of a daemon on another host we know what its agent knows. */
-static void say_ended(const struct machine *machine, const struct node *node,
-                      const struct mu_exit_kind *how, char text[MACHINE_TEXT_MAX])
+static void say_ended(const struct machine *machine, const struct mu_exit_kind *how,
+                      char text[MACHINE_TEXT_MAX])
 {
     char ending[128];
-    mu_exit_kind_text(how, NULL, ending, sizeof ending);
-    if (machine->config.hosts == NULL) {
-        snprintf(text, MACHINE_TEXT_MAX, "its daemon ended: %s", ending);
-        return;
-    }
+    end_text(how, ending, sizeof ending);
+    if (how->type == MU_EXIT_CODE && how->code == CHILD_EXIT_FENCED)
+        snprintf(text, MACHINE_TEXT_MAX, "declared failed by its peers");
+    else if (machine->config.hosts == NULL)
+        snprintf(text, MACHINE_TEXT_MAX, "daemon %s", ending);
+    else
+        snprintf(text, MACHINE_TEXT_MAX, "launch agent '%.150s' %s", machine->config.agent, ending);
+}
+
+/* The same before it was ready, with what to do next. */
+static void fail_ended(struct machine *machine, const struct node *node,
+                       const struct mu_exit_kind *how)
+{
+    char ending[128];
+    const char *agent = machine->config.agent, *name = node->name;
     bool missing =
         !node->listening && how->type == MU_EXIT_CODE && how->code == AGENT_EXIT_NOT_FOUND;
-    snprintf(text, MACHINE_TEXT_MAX, "its agent '%.150s' ended: %s%s%.150s", machine->config.agent,
-             ending, missing ? ", as if there were no " : "", missing ? machine->musterd : "");
+    end_text(how, ending, sizeof ending);
+    if (machine->config.hosts == NULL)
+        fail(machine, "cannot start the daemon of node %u (%s): it %s", node->slot, name, ending);
+    else if (missing)
+        fail(machine,
+             "cannot start a daemon on %s: '%.120s %s' %s; nothing was started\n"
+             "        Install muster there at the same path: %.150s",
+             name, agent, name, ending, machine->musterd);
+    else
+        fail(machine,
+             "cannot start a daemon on %s: '%.120s %s' %s; the other nodes were stopped\n"
+             "        Try it by hand: %.120s %s true",
+             name, agent, name, ending, agent, name);
 }
 
 static void on_ended(struct child *child, const struct mu_exit_kind *how)
@@ -252,12 +287,12 @@ static void on_ended(struct child *child, const struct mu_exit_kind *how)
     struct node *node = child->owner;
     struct machine *machine = node->machine;
     char text[MACHINE_TEXT_MAX];
-    say_ended(machine, node, how, text);
+    say_ended(machine, how, text);
     machine->alive--;
     remove_files(machine, node->slot);
     if (machine->state == READY && machine->config.hooks.lost != NULL)
         machine->config.hooks.lost(machine->config.hooks.owner, node->slot, text);
-    fail(machine, "node %u (%s): %s", node->slot, node->name, text);
+    fail_ended(machine, node, how);
     look_for_the_end(machine);
 }
 
@@ -330,8 +365,8 @@ static void start_daemons(struct machine *machine)
         if (error == 0)
             continue;
         snprintf(machine->failure, sizeof machine->failure,
-                 "node %u (%s): its %s %.300s cannot be started: %s", i, node->name,
-                 by_agent ? "agent" : "daemon",
+                 "node %u (%s): cannot start its %s %.300s: %s", i, node->name,
+                 by_agent ? "launch agent" : "daemon",
                  by_agent ? machine->agent.words[0] : machine->musterd, strerror(error));
         uv_timer_start(&machine->timer, on_not_started, 0, 0);
         return;
@@ -362,17 +397,16 @@ static bool find_daemon(const struct machine_config *config, struct machine *mac
     const char *wrong = NULL;
     if (config->hosts == NULL) {
         if (error != 0)
-            snprintf(text, MACHINE_TEXT_MAX, "the daemon %.300s cannot be started: %s",
-                     machine->musterd, strerror(error));
+            snprintf(text, MACHINE_TEXT_MAX, "cannot start the daemon %.300s: %s", machine->musterd,
+                     strerror(error));
         return error == 0;
     }
     if ((wrong = agent_split(&machine->agent, config->agent)) != NULL)
-        snprintf(text, MACHINE_TEXT_MAX, "the agent is '%.300s', but %s", config->agent, wrong);
+        snprintf(text, MACHINE_TEXT_MAX, "--agent is '%.300s', but %s", config->agent, wrong);
     else if ((wrong = agent_path_error(machine->musterd)) != NULL)
         snprintf(text, MACHINE_TEXT_MAX, "the daemon is '%.300s', but %s", machine->musterd, wrong);
     else if (config->record_dir != NULL && (wrong = agent_path_error(config->record_dir)) != NULL)
-        snprintf(text, MACHINE_TEXT_MAX, "records go to '%.300s', but %s", config->record_dir,
-                 wrong);
+        snprintf(text, MACHINE_TEXT_MAX, "--record is '%.300s', but %s", config->record_dir, wrong);
     return wrong == NULL;
 }
 
@@ -396,7 +430,7 @@ struct machine *machine_open(const struct machine_config *config, char text[MACH
         machine->addresses = calloc(config->nodes, sizeof *machine->addresses);
     }
     if (machine == NULL || machine->nodes == NULL || machine->addresses == NULL || !draw(machine)) {
-        snprintf(text, MACHINE_TEXT_MAX, "no memory for a machine of %u nodes", config->nodes);
+        snprintf(text, MACHINE_TEXT_MAX, "no memory for a cluster of %u nodes", config->nodes);
         if (machine != NULL) {
             free(machine->nodes);
             free(machine->addresses);

@@ -22,7 +22,7 @@ void run_child_fail(struct run_child *child, const char *text)
         return;
     child->state = CHILD_FAILED;
     run_output_say(child->run->output,
-                   "muster: the job that process %u of job %u wanted cannot be started: %s\n",
+                   "muster: cannot start the job that rank %u of job %u requested: %s\n",
                    child->asker.rank, child->asker.job, text);
     run_child_answer(child, 0, text);
     if (child->job != NULL)
@@ -36,8 +36,8 @@ static void on_started(void *owner, uint32_t rank, uint32_t pid)
 {
     const struct run_child *child = owner;
     if (child->run->options.verbose)
-        run_output_say(child->run->output, "muster: process %u of job %u on node %u: pid %u\n",
-                       rank, job_number(child->job), job_node_of(child->job, rank), pid);
+        run_output_say(child->run->output, "muster: rank %u of job %u on node %u: PID %u\n", rank,
+                       job_number(child->job), job_node_of(child->job, rank), pid);
 }
 
 static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evidence)
@@ -56,10 +56,9 @@ static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evide
     }
     run_deaths_process(child->deaths, rank, evidence);
     mu_slot node = job_node_of(child->job, rank);
-    char who[sizeof run->quits.who];
-    snprintf(who, sizeof who, "process %u of job %u on node %u (%s)", rank, job_number(child->job),
-             node, machine_name(run->machine, node));
-    run_process_failed(run, who, evidence);
+    char who[sizeof run->alike.who];
+    snprintf(who, sizeof who, "rank %u of job %u", rank, job_number(child->job));
+    run_process_failed(run, who, node, evidence);
 }
 
 static void on_node_lost(void *owner, mu_slot node, const char *text)
@@ -67,21 +66,19 @@ static void on_node_lost(void *owner, mu_slot node, const char *text)
     struct run_child *child = owner;
     struct run *run = child->run;
     bool starting = child->state == CHILD_STARTING;
-    if (!run->nodes_declared[node] && !job_node_left(child->job, node))
+    if (!run->nodes[node].declared && !job_node_left(child->job, node))
         machine_kill(run->machine, node); /* as for the first job */
     run_deaths_node_silent(child->deaths);
     if (starting)
-        run_child_fail(child, "a node that it was to run on is lost");
+        run_child_fail(child, "a node of it failed");
     if (run->stopping || child->state == CHILD_FAILED)
         return;
-    bool declared = run->nodes_declared[node];
-    if (!run->nodes_said[node])
-        run_output_say(run->output,
-                       "muster: node %u (%s) is lost, with processes of job %u%s%s%s\n", node,
-                       machine_name(run->machine, node), job_number(child->job),
-                       declared ? ": " : "", declared ? text : "", run_consequence(run));
-    run->nodes_said[node] = true;
-    run_failed(run, mu_exit_kind_shell_code(&(struct mu_exit_kind){.type = MU_EXIT_UNKNOWN}));
+    char who[32], ranks[64];
+    snprintf(who, sizeof who, "node %u", node);
+    snprintf(ranks, sizeof ranks, "of job %u", job_number(child->job));
+    run->said++;
+    run_node_failed(run, node, ranks, 2, text);
+    run_failed(run, who, mu_exit_kind_shell_code(&(struct mu_exit_kind){.type = MU_EXIT_UNKNOWN}));
 }
 
 /* Of nodes the first job hears, too. */
@@ -153,7 +150,7 @@ static bool open_output(struct run_child *child, uint32_t number, char text[MACH
     }
     char path[MACHINE_TEXT_MAX];
     if (snprintf(path, sizeof path, "%s/job-%u", folder, number) >= (int)sizeof path) {
-        snprintf(text, MACHINE_TEXT_MAX, "the name of its folder for output is too long");
+        snprintf(text, MACHINE_TEXT_MAX, "the path of its output directory is too long");
         return false;
     }
     struct run_output_config config = run_output_config(run);
@@ -207,6 +204,7 @@ void run_child_start(struct run_child *child)
                                                  .machine = run->machine,
                                                  .job = child->job,
                                                  .report = run->report,
+                                                 .report_error = &run->report_error,
                                                  .owner = child,
                                                  .settled = on_settled};
         child->deaths = run_deaths_open(&deaths);

@@ -2,6 +2,7 @@
 
 #include "command/account.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +10,8 @@ enum { SHOWN_IN_FULL = 5 };
 
 struct death {
     bool is_node;
-    bool open;       /* more may be told of it */
-    bool no_goodbye; /* those of this kind are told in one line */
+    bool open;      /* more may be told of it */
+    uint64_t alike; /* of how it failed: ranks that failed in the same way are told in one line */
     uint32_t rank;
     mu_slot node, seen_by;
     uint64_t until_ms;
@@ -68,7 +69,9 @@ static void write_report(const struct run_deaths *deaths, const struct death *de
     json_dumpf(object, report, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9));
     json_decref(object);
     fputc('\n', report);
-    fflush(report); /* somebody may be watching */
+    bool failed = fflush(report) != 0 || ferror(report) != 0; /* a reader may be waiting for it */
+    if (failed && deaths->config.report_error != NULL && *deaths->config.report_error == 0)
+        *deaths->config.report_error = errno;
 }
 
 static void forget_account(struct death *death)
@@ -179,6 +182,15 @@ static struct death *add(struct run_deaths *deaths, uint32_t *place, mu_slot nod
     return death;
 }
 
+/* FNV-1a; never 0. */
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (uint8_t)*text) * UINT64_C(1099511628211);
+    return hash | 1;
+}
+
 void run_deaths_process(struct run_deaths *deaths, uint32_t rank,
                         const struct mu_evidence *evidence)
 {
@@ -191,7 +203,7 @@ void run_deaths_process(struct run_deaths *deaths, uint32_t rank,
     death->rank = rank;
     death->seen_by = evidence->seen_by;
     death->code = mu_exit_kind_shell_code(&evidence->how);
-    death->no_goodbye = evidence->how.type == MU_EXIT_NO_GOODBYE;
+    death->alike = hash_of(how);
     if (death->account != NULL)
         account_of_evidence(death->account, evidence);
     settle_alone(deaths, death);
@@ -291,85 +303,140 @@ bool run_deaths_settled(const struct run_deaths *deaths)
 
 /* ---- the summary ---- */
 
+enum { SUBJECT_MAX = 128, NOTIFIED_MAX = 128, LINE_MAX_BYTES = 2 * MU_EVIDENCE_TEXT_MAX };
+
 /* How many a line about this one is about. */
 static uint32_t count_alike(const struct run_deaths *deaths, const struct death *death)
 {
     uint32_t count = 0;
-    if (!death->no_goodbye)
+    if (death->is_node)
         return 1;
     for (uint32_t i = 0; i < deaths->count; i++)
-        count += deaths->deaths[i].no_goodbye;
+        count += !deaths->deaths[i].is_node && deaths->deaths[i].alike == death->alike;
     return count;
 }
 
 static bool is_in_a_line_before(const struct run_deaths *deaths, const struct death *death)
 {
     for (const struct death *at = deaths->deaths; at < death; at++)
-        if (death->no_goodbye && at->no_goodbye)
+        if (!death->is_node && !at->is_node && at->alike == death->alike)
             return true;
     return false;
 }
 
-static void describe(const struct run_deaths *deaths, const struct death *death, char *text,
-                     size_t room)
+/* "rank 5 on node 2", "node 1 (node1)", "20 ranks, first rank 0 on node 0" */
+static void put_subject(const struct run_deaths *deaths, const struct death *death,
+                        char text[SUBJECT_MAX])
 {
-    const char *name = machine_name(deaths->config.machine, death->node);
     uint32_t alike = count_alike(deaths, death);
     if (death->is_node)
-        snprintf(text, room, "muster: node %u (%s) was lost: %s.\n", death->node, name, death->how);
+        snprintf(text, SUBJECT_MAX, "node %u (%s)", death->node,
+                 machine_name(deaths->config.machine, death->node));
     else if (alike > 1)
-        snprintf(text, room,
-                 "muster: %u processes, the first of them process %u on node %u (%s): %s.\n", alike,
-                 death->rank, death->node, name, death->how);
+        snprintf(text, SUBJECT_MAX, "%u ranks, first rank %u on node %u", alike, death->rank,
+                 death->node);
     else
-        snprintf(text, room, "muster: process %u on node %u (%s): %s.\n", death->rank, death->node,
-                 name, death->how);
+        snprintf(text, SUBJECT_MAX, "rank %u on node %u", death->rank, death->node);
 }
 
-static void describe_told(const struct death *death, char *text, size_t room)
+/* "3 of 3 other nodes notified in 0.15 to 0.23 ms" */
+static void put_notified(const struct death *death, char text[NOTIFIED_MAX])
 {
-    static const char indent[] = "        ";
     uint32_t others = death->others;
     double first_ms = (double)death->first_ns / 1e6, last_ms = (double)death->last_ns / 1e6;
+    const char *plural = others == 1 ? "" : "s";
     text[0] = '\0';
-    if (others == 1 && death->told_others == 1)
-        snprintf(text, room, "%sThe other node, %u, told its processes after %.2f ms.\n", indent,
-                 death->last_by, first_ms);
+    if (others == 0)
+        return;
+    if (death->told_others == 0)
+        snprintf(text, NOTIFIED_MAX, "0 of %u other node%s confirmed notification", others, plural);
     else if (death->told_others == 1)
-        snprintf(text, room, "%s1 of %u other nodes, %u, told its processes after %.2f ms.\n",
-                 indent, others, death->last_by, first_ms);
-    else if (death->told_others > 1)
-        snprintf(text, room,
-                 "%s%u of %u other nodes told their processes; the first after %.2f ms, the last "
-                 "(node %u) after %.2f ms.\n",
-                 indent, death->told_others, others, first_ms, death->last_by, last_ms);
-    else if (others > 0)
-        snprintf(text, room, "%sNone of %u other node%s has said that it told its processes.\n",
-                 indent, others, others == 1 ? "" : "s");
+        snprintf(text, NOTIFIED_MAX, "1 of %u other node%s notified in %.2f ms", others, plural,
+                 first_ms);
+    else
+        snprintf(text, NOTIFIED_MAX, "%u of %u other node%s notified in %.2f to %.2f ms",
+                 death->told_others, others, plural, first_ms, last_ms);
 }
 
-void run_deaths_summary(const struct run_deaths *deaths, uint32_t said,
+static int wider(int width, const char *text)
+{
+    return (int)strlen(text) > width ? (int)strlen(text) : width;
+}
+
+/* The failures, in columns. */
+static void list(const struct run_deaths *deaths, void (*say)(void *owner, const char *lines),
+                 void *owner)
+{
+    char subject[SUBJECT_MAX], notified[NOTIFIED_MAX], line[LINE_MAX_BYTES + SUBJECT_MAX];
+    uint32_t covered = 0;
+    int subjects = 0, hows = 0;
+    for (uint32_t i = 0; i < deaths->count && i < SHOWN_IN_FULL; i++) {
+        put_subject(deaths, &deaths->deaths[i], subject);
+        subjects = wider(subjects, subject);
+        hows = wider(hows, deaths->deaths[i].how);
+    }
+    for (uint32_t i = 0; i < deaths->count && i < SHOWN_IN_FULL; i++) {
+        const struct death *death = &deaths->deaths[i];
+        if (is_in_a_line_before(deaths, death))
+            continue;
+        covered += count_alike(deaths, death);
+        put_subject(deaths, death, subject);
+        put_notified(death, notified);
+        if (count_alike(deaths, death) > 1)
+            notified[0] = '\0'; /* of the first one only */
+        snprintf(line, sizeof line, "  %-*s   %-*s%s%s\n", subjects, subject,
+                 notified[0] != '\0' ? hows : 0, death->how, notified[0] != '\0' ? "   " : "",
+                 notified);
+        say(owner, line);
+    }
+    if (deaths->count <= covered)
+        return;
+    snprintf(line, sizeof line, "  and %u more (--report FILE lists all)\n",
+             deaths->count - covered);
+    say(owner, line);
+}
+
+static void say_continued(const struct run_deaths *deaths, const struct run_tally *tally,
+                          void (*say)(void *owner, const char *lines), void *owner)
+{
+    char text[LINE_MAX_BYTES];
+    uint32_t job = job_number(deaths->config.job);
+    const char *plural = tally->exited == 1 ? "" : "s";
+    snprintf(text, sizeof text,
+             "muster: job %u finished after %.1f s: %u rank%s exited with code 0, %u failed\n", job,
+             tally->seconds, tally->exited, plural, tally->failed);
+    say(owner, text);
+    list(deaths, say, owner);
+    snprintf(text, sizeof text, "muster: exit code %d is that of the first failure, %s\n",
+             tally->code, tally->first_who);
+    say(owner, text);
+}
+
+static void say_aborted(const struct run_deaths *deaths, const struct run_tally *tally,
                         void (*say)(void *owner, const char *lines), void *owner)
 {
-    char text[2 * MU_EVIDENCE_TEXT_MAX];
-    if (deaths->count <= said && job_node_count(deaths->config.job) < 2)
-        return; /* nothing that was not said before */
-    uint32_t shown = 0;
-    for (uint32_t i = 0; i < deaths->count && i < SHOWN_IN_FULL; i++) {
-        if (is_in_a_line_before(deaths, &deaths->deaths[i]))
-            continue;
-        shown += count_alike(deaths, &deaths->deaths[i]);
-        describe(deaths, &deaths->deaths[i], text, sizeof text);
-        say(owner, text);
-        describe_told(&deaths->deaths[i], text, sizeof text);
-        if (text[0] != '\0')
-            say(owner, text);
-    }
-    if (deaths->count > shown) {
-        snprintf(text, sizeof text, "muster: %u more failed; %u in all.\n", deaths->count - shown,
-                 deaths->count);
-        say(owner, text);
-    }
+    char text[LINE_MAX_BYTES];
+    const struct death *first = &deaths->deaths[0];
+    bool is_killed = !first->is_node && strncmp(first->how, "killed", 6) == 0;
+    snprintf(text, sizeof text,
+             "muster: job %u failed after %.1f s: %s%s%s; %u other rank%s terminated\n",
+             job_number(deaths->config.job), tally->seconds, tally->first_who,
+             is_killed ? " " : " failed: ", first->how, tally->terminated,
+             tally->terminated == 1 ? "" : "s");
+    say(owner, text);
+    say(owner, "muster: to keep the survivors running, use --on-failure continue\n");
+}
+
+/* Of a job of one rank the status line has said everything; so it has where all failed alike. */
+void run_deaths_summary(const struct run_deaths *deaths, const struct run_tally *tally,
+                        void (*say)(void *owner, const char *lines), void *owner)
+{
+    if (job_size(deaths->config.job) < 2 || deaths->count == 0)
+        return;
+    if (tally->go_on)
+        say_continued(deaths, tally, say, owner);
+    else if (tally->terminated > 0)
+        say_aborted(deaths, tally, say, owner);
 }
 
 /* ---- beginning and end ---- */

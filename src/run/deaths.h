@@ -17,7 +17,8 @@ struct run_deaths_config {
     uv_loop_t *loop;
     const struct machine *machine;
     const struct job *job;
-    FILE *report; /* NULL: none */
+    FILE *report;      /* NULL: none */
+    int *report_error; /* errno of the first write that failed; not touched before */
     void *owner;
     /* run_deaths_settled() has become true. */
     void (*settled)(void *owner);
@@ -51,8 +52,17 @@ void run_deaths_give_up(struct run_deaths *deaths);
 /* Nothing is waited for. */
 bool run_deaths_settled(const struct run_deaths *deaths);
 
-/* In words: each part is whole lines.  'said' deaths were told to the user before. */
-void run_deaths_summary(const struct run_deaths *deaths, uint32_t said,
+/* How the job ended, for its summary. */
+struct run_tally {
+    bool go_on; /* survivors continued */
+    double seconds;
+    uint32_t exited, failed, terminated; /* ranks */
+    int code;
+    const char *first_who; /* "rank 5" */
+};
+
+/* In words: each part is whole lines. */
+void run_deaths_summary(const struct run_deaths *deaths, const struct run_tally *tally,
                         void (*say)(void *owner, const char *lines), void *owner);
 
 #endif

@@ -18,11 +18,11 @@ static void say_who_hangs(struct run *run, const struct job *job)
 {
     for (uint32_t rank = 0, size = job_size(job); rank < size; rank++) {
         mu_slot node = job_node_of(job, rank);
-        if (job_state(job, rank) == JOB_ENDED || run->nodes_said[node])
+        if (job_state(job, rank) == JOB_ENDED || run->nodes[node].said)
             continue;
-        run->nodes_said[node] = true;
+        run->nodes[node].said = true;
         run_output_say(run->output,
-                       "muster: node %u (%s) does not end its processes: it is killed\n", node,
+                       "muster: node %u (%s) did not end its processes in time; killing it\n", node,
                        machine_name(run->machine, node));
     }
 }
@@ -88,7 +88,8 @@ static void end_by(struct run *run, int number)
     run->signal = number;
     run->stopping = true;
     if (!is_idle(run) && !run->machine_gone)
-        run_output_say(run->output, "muster: %s: ending the job\n", mu_signal_name(number));
+        run_output_say(run->output, "muster: received %s; terminating the job\n",
+                       mu_signal_name(number));
     set_deadline(run, SIGNALLED_MS);
     if (number != SIGINT || run->job == NULL || run->options.grace_ms == 0) {
         run_stop(run, smaller(run->options.grace_ms, SIGNALLED_MS));
@@ -119,7 +120,7 @@ void run_on_timeout(uv_timer_t *timer)
     if (run->stopping || is_idle(run))
         return;
     run_output_say(run->output,
-                   "muster: the time is over (--timeout %" PRIu64 "); ending the job\n",
+                   "muster: time limit of %" PRIu64 " s reached (--timeout); terminating the job\n",
                    run->options.timeout_s);
     run_set_code(run, RUN_EXIT_TIMEOUT);
     run_stop(run, run->options.grace_ms);
@@ -129,7 +130,8 @@ void run_on_output_failed(void *owner, const char *where, int error)
 {
     struct run *run = owner;
     if (error != EPIPE)
-        run_output_say(run->output, "muster: %s cannot be written: %s\n", where, strerror(error));
+        run_output_say(run->output, "muster: cannot write to %s: %s; terminating the job\n", where,
+                       strerror(error));
     run_set_code(run, error == EPIPE ? RUN_EXIT_NO_READER : RUN_EXIT_OWN);
     if (!run->stopping && !run->job_over)
         run_stop(run, run->options.grace_ms);

@@ -14,12 +14,26 @@
 #include "run/output/output.h"
 #include "launch/signals.h"
 
-/* quits.c: those that exited without a goodbye, and of which the user was not told yet. */
-struct run_quits {
+/* alike.c: ranks that failed in the same way, and of which the user was not told yet. */
+struct run_alike {
     uint32_t count;
-    char who[128]; /* the first of them */
+    char who[64]; /* the first of them */
+    mu_slot node; /* where that ran */
     char how[MU_EVIDENCE_TEXT_MAX];
+    enum mu_exit_type type;
+    bool others_ran; /* when it failed */
+    bool *nodes;     /* where they ran */
     uv_timer_t timer;
+};
+
+/* lost.c: what is said of each node. */
+struct run_node {
+    bool said;     /* that it failed */
+    bool declared; /* the ring has declared it: stopped, or disconnected */
+    char *how;     /* why its daemon ended, where that is known */
+    char *ranks;   /* that failed with it: the line is still to come */
+    uint32_t left; /* of these */
+    char *text;    /* the cause, where no better one becomes known */
 };
 
 struct run {
@@ -35,12 +49,16 @@ struct run {
     bool output_given_up;
     struct run_deaths *deaths; /* as long as the job */
     FILE *report;
-    char *record_dir;               /* with hosts: its whole path */
-    char refused[MACHINE_TEXT_MAX]; /* why a node did not take the job; said once for all */
-    uint32_t said;                  /* failures that were said at once */
-    bool *nodes_said;               /* of these, nodes that were lost */
-    bool *nodes_declared;           /* nodes that the ring has declared dead: stopped, or cut off */
-    struct run_quits quits;
+    char *record_dir;                    /* with hosts: its whole path */
+    char refused[MACHINE_TEXT_MAX];      /* why a node did not take the job; said once for all */
+    uint32_t said;                       /* failures that were said at once */
+    uint32_t all;                        /* ranks, while they are counted */
+    char first_who[64];                  /* the first failure: "rank 5" */
+    uint32_t exited, failed, terminated; /* ranks of the first job, by how they ended */
+    struct run_node *nodes;
+    uv_timer_t lost_timer;
+    struct run_alike alike;
+    int report_error; /* errno; 0: none */
     struct input *input;
     uint64_t input_room;
     bool input_asked, input_ended;
@@ -49,7 +67,7 @@ struct run {
     uv_timer_t orphans; /* runs while a lost node may have left some */
     uint32_t sweeps;
     uint64_t deadline_ms; /* 0: none */
-    uint64_t begin_ns;
+    uint64_t begin_ns, job_begin_ns;
     int code; /* of the exit */
     bool has_code;
     int signal;    /* that ends us; 0: none */
@@ -74,15 +92,23 @@ void run_on_output_failed(void *owner, const char *where, int error);
 void run_start_job(struct run *run);
 void run_on_node_lost(void *owner, mu_slot node, const char *text); /* of the machine */
 void run_close_input(struct run *run);
-void run_failed(struct run *run, int code);
-/* "process 3 on node 1 (node1)", of whichever job: said, and what comes of it. */
-void run_process_failed(struct run *run, const char *who, const struct mu_evidence *evidence);
-const char *run_consequence(const struct run *run); /* of a failure, as the end of a message */
+/* "rank 3" has failed, with that code: the run ends, unless survivors are to continue. */
+void run_failed(struct run *run, const char *who, int code);
+/* Of a failure, as the end of a message: "; 7 of 8 ranks continue". */
+enum { RUN_CONSEQUENCE_MAX = 128 };
+const char *run_consequence(const struct run *run, char text[RUN_CONSEQUENCE_MAX]);
 
-/* quits.c: 'who' has exited without a goodbye: told soon, with those that do the same; or now, with
- * what comes of it. */
-void run_quit(struct run *run, const char *who, const char *how);
-void run_say_quits(struct run *run);
+/* alike.c: "rank 3", of whichever job, has failed: told soon, with those that do the same. */
+void run_process_failed(struct run *run, const char *who, mu_slot node,
+                        const struct mu_evidence *evidence);
+void run_say_alike(struct run *run);
+
+/* lost.c: a node has failed with these ranks; said when the cause is known, or soon. */
+void run_node_failed(struct run *run, mu_slot node, const char *ranks, uint32_t left,
+                     const char *text);
+void run_node_how(struct run *run, mu_slot node, const char *how);
+void run_say_lost(struct run *run); /* what is still to be said */
+void run_nodes_free(struct run *run);
 
 /* spawn.c: further jobs.  A process of 'asker' wants one. */
 void run_spawn(struct run *run, struct job *asker, mu_slot node, uint32_t number, uint32_t rank,

@@ -16,51 +16,61 @@ extern char **environ;
 
 /* ---- failures ---- */
 
-const char *run_consequence(const struct run *run)
+static void count_all(struct run *run, const struct job *job)
 {
-    if (run_left(run) == 0)
-        return "";
-    return run->options.go_on ? "; the others go on"
-                              : "; ending the job (--on-failure continue goes on)";
+    run->all += job_size(job);
 }
 
-void run_failed(struct run *run, int code)
+const char *run_consequence(const struct run *run, char text[RUN_CONSEQUENCE_MAX])
 {
-    run->said++;
+    uint32_t left = run_left(run);
+    text[0] = '\0';
+    if (left == 0 || run->job == NULL)
+        return text;
+    if (!run->options.go_on)
+        return strcpy(text, "; terminating the job");
+    ((struct run *)run)->all = 0;
+    run_each_job(run, count_all);
+    snprintf(text, RUN_CONSEQUENCE_MAX, "; %u of %u ranks continue", left, run->all);
+    return text;
+}
+
+void run_failed(struct run *run, const char *who, int code)
+{
+    if (run->first_who[0] == '\0')
+        snprintf(run->first_who, sizeof run->first_who, "%s", who);
     run_set_code(run, code);
     if (!run->options.go_on)
         run_stop(run, run->options.grace_ms);
 }
 
+/* How the ranks of the first job ended. */
+static void tally(struct run *run, const struct mu_evidence *evidence)
+{
+    bool failed_alone = evidence->verdict != MU_VERDICT_LEFT && !run->stopping;
+    if (failed_alone || evidence->how.type == MU_EXIT_NOT_STARTED)
+        run->failed++;
+    else if (run->stopping)
+        run->terminated++;
+    else
+        run->exited++;
+}
+
 static void on_ended(void *owner, uint32_t rank, const struct mu_evidence *evidence)
 {
     struct run *run = owner;
+    tally(run, evidence);
     if (rank == 0)
         run_close_input(run);
     if (run->children != NULL)
         run_look_soon(run); /* it may have wanted one of them */
-    if (evidence->verdict == MU_VERDICT_LEFT || evidence->cause == MU_CAUSE_NODE_LOST ||
-        run->stopping)
+    if (evidence->verdict == MU_VERDICT_LEFT || evidence->cause == MU_CAUSE_NODE_LOST)
         return;
-    run_deaths_process(run->deaths, rank, evidence); /* mostly; somebody may have told before */
-    mu_slot node = job_node_of(run->job, rank);
-    char who[sizeof run->quits.who];
-    snprintf(who, sizeof who, "process %u on node %u (%s)", rank, node,
-             machine_name(run->machine, node));
-    run_process_failed(run, who, evidence);
-}
-
-void run_process_failed(struct run *run, const char *who, const struct mu_evidence *evidence)
-{
-    char how[MU_EVIDENCE_TEXT_MAX];
-    mu_evidence_text(evidence, how, sizeof how);
-    if (evidence->how.type == MU_EXIT_NO_GOODBYE) {
-        run_quit(run, who, how);
-        return;
-    }
-    run_say_quits(run);
-    run_output_say(run->output, "muster: %s: %s%s\n", who, how, run_consequence(run));
-    run_failed(run, mu_exit_kind_shell_code(&evidence->how));
+    char who[sizeof run->alike.who];
+    snprintf(who, sizeof who, "rank %u", rank);
+    if (!run->stopping) /* mostly; another node may have told before */
+        run_deaths_process(run->deaths, rank, evidence);
+    run_process_failed(run, who, job_node_of(run->job, rank), evidence);
 }
 
 /* The ranks of a node that have not ended: "12-15", "12, 14-15, ...".  Returns how many. */
@@ -94,24 +104,23 @@ static void on_job_node_lost(void *owner, mu_slot node, const char *text)
     struct run *run = owner;
     char ranks[RANKS_TEXT_MAX];
     uint32_t left = ranks_left(run, node, ranks);
-    bool declared = run->nodes_declared[node];
+    bool declared = run->nodes[node].declared;
     /* Its daemon may be alive, and only our connection lost.  To us it is dead, so it has to be for
      * everybody.  One that the others have declared dead finds out by itself, or has: then it left
      * us. */
     if (!declared && !job_node_left(run->job, node))
         machine_kill(run->machine, node);
     if (!run->stopping)
-        run_deaths_node(run->deaths, node, text, true);
+        run_deaths_node(run->deaths, node,
+                        run->nodes[node].how != NULL ? run->nodes[node].how : text, true);
     run_deaths_node_silent(run->deaths);
     if (run->stopping)
         return;
-    run_say_quits(run);
-    run->nodes_said[node] = true;
-    bool others = run_left(run) > left;
-    run_output_say(run->output, "muster: node %u (%s) is lost, with its process%s %s%s%s%s\n", node,
-                   machine_name(run->machine, node), left == 1 ? "" : "es", ranks,
-                   declared ? ": " : "", declared ? text : "", others ? run_consequence(run) : "");
-    run_failed(run, mu_exit_kind_shell_code(&(struct mu_exit_kind){.type = MU_EXIT_UNKNOWN}));
+    char who[32];
+    snprintf(who, sizeof who, "node %u", node);
+    run->said++;
+    run_node_failed(run, node, ranks, left, text);
+    run_failed(run, who, mu_exit_kind_shell_code(&(struct mu_exit_kind){.type = MU_EXIT_UNKNOWN}));
 }
 
 static void on_orphans(uv_timer_t *timer)
@@ -129,12 +138,17 @@ void run_on_node_lost(void *owner, mu_slot node, const char *text)
     char ranks[RANKS_TEXT_MAX];
     run->sweeps = 0;
     uv_timer_start(&run->orphans, on_orphans, 0, SWEEP_MS);
-    if (run->deaths != NULL && !run->nodes_declared[node])
-        run_deaths_node_how(run->deaths, node, text);
+    if (!run->nodes[node].declared) {
+        run_node_how(run, node, text);
+        if (run->deaths != NULL)
+            run_deaths_node_how(run->deaths, node, text);
+    }
     bool to_come = run->job != NULL && ranks_left(run, node, ranks) > 0;
-    if (!run->stopping && !run->job_over && !to_come && !run->nodes_said[node])
-        run_output_say(run->output, "muster: node %u (%s): %s\n", node,
+    if (!run->stopping && !run->job_over && !to_come && !run->nodes[node].said) {
+        run->nodes[node].said = true;
+        run_output_say(run->output, "muster: node %u (%s) failed: %s\n", node,
                        machine_name(run->machine, node), text);
+    }
 }
 
 /* When it hosts processes, 'node_lost' follows, and says the rest. */
@@ -142,17 +156,20 @@ static void on_declared(void *owner, mu_slot node, const struct mu_evidence *evi
 {
     struct run *run = owner;
     char how[MU_EVIDENCE_TEXT_MAX];
-    if (run->nodes_declared[node] || !cause_has_proof(evidence->cause))
-        return; /* of one that is gone our own connection says more */
-    run->nodes_declared[node] = true;
     mu_evidence_text(evidence, how, sizeof how);
+    if (evidence->cause == MU_CAUSE_WITNESS)
+        run_node_how(run, node, how);
+    if (run->nodes[node].declared || !cause_has_proof(evidence->cause))
+        return; /* of one that has ended our own connection says more */
+    run->nodes[node].declared = true;
     run_deaths_node_how(run->deaths, node, how); /* it may have left us first, without a reason */
-    if (run->stopping || run->nodes_said[node] || job_hosts(run->job, node))
+    bool is_known = run->nodes[node].said;
+    run_node_how(run, node, how);
+    if (run->stopping || is_known || job_hosts(run->job, node))
         return;
-    run->nodes_said[node] = true;
-    run_output_say(run->output, "muster: node %u (%s) is %s: %s\n", node,
-                   machine_name(run->machine, node),
-                   mu_verdict_word((enum mu_verdict)evidence->verdict), how);
+    run->nodes[node].said = true;
+    run_output_say(run->output, "muster: node %u (%s) failed: %s\n", node,
+                   machine_name(run->machine, node), how);
 }
 
 static void on_told(void *owner, const struct job_told *told)
@@ -165,7 +182,7 @@ static void on_refused(void *owner, mu_slot node, const char *text)
 {
     struct run *run = owner;
     if (strcmp(run->refused, text) != 0)
-        run_output_say(run->output, "muster: node %u (%s) cannot start the job: %s\n", node,
+        run_output_say(run->output, "muster: cannot start the job on node %u (%s): %s\n", node,
                        machine_name(run->machine, node), text);
     snprintf(run->refused, sizeof run->refused, "%s", text);
     run_set_code(run, RUN_EXIT_OWN);
@@ -250,7 +267,7 @@ static void on_started(void *owner, uint32_t rank, uint32_t pid)
 {
     struct run *run = owner;
     if (run->options.verbose)
-        run_output_say(run->output, "muster: process %u on node %u: pid %u\n", rank,
+        run_output_say(run->output, "muster: rank %u on node %u: PID %u\n", rank,
                        job_node_of(run->job, rank), pid);
     if (run->options.report_bindings && job_binding(run->job) == MU_LAUNCH_UNBOUND)
         say_bound(run, rank, "not bound");
@@ -342,12 +359,14 @@ static struct job *start(struct run *run, char text[MACHINE_TEXT_MAX])
 void run_start_job(struct run *run)
 {
     char text[MACHINE_TEXT_MAX] = "no memory";
+    run->job_begin_ns = uv_hrtime();
     run->job = start(run, text);
     if (run->job != NULL) {
         const struct run_deaths_config config = {.loop = &run->loop,
                                                  .machine = run->machine,
                                                  .job = run->job,
                                                  .report = run->report,
+                                                 .report_error = &run->report_error,
                                                  .owner = run,
                                                  .settled = on_settled};
         run->deaths = run_deaths_open(&config);

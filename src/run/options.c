@@ -15,53 +15,34 @@
 
 #define HEARTBEAT_VARIABLE "MUSTER_HEARTBEAT" /* what --heartbeat is when it is not said */
 
-static const char about[] =
-    "Starts the processes of a parallel job, and a daemon for each node that looks after them and\n"
-    "tells all of them when one dies.  Everything ends with this command.\n"
-    "\n"
-    "  muster run -n 4 ./app\n"
-    "  muster run --nodes 8 -n 32 --tag-output ./app its own flags\n"
-    "  muster run -n 1 ./leader : -n 7 -x ROLE=worker ./worker\n"
-    "  muster run --hosts h1,h2:4 ./app\n"
-    "\n"
-    "Flags stand before PROGRAM; what follows it is its own.  After ':' comes another program, "
-    "with\n"
-    "-n, -x and --wdir of its own; ranks go on counting.\n"
-    "\n"
-    "Processes get this environment, -x, and MUSTER_JOB, MUSTER_RANK, MUSTER_SIZE, MUSTER_NODE,\n"
-    "MUSTER_NODES, MUSTER_LOCAL_RANK.  Rank 0 reads standard input.  Output is passed on in whole\n"
-    "lines (of one process as it comes).  A slow reader slows the processes; nothing is lost.\n"
-    "\n"
-    "Rank r of n runs on node r * K / n; with hosts, the first ranks fill the slots of the first\n"
-    "host, and so on.  --map-by slot fills the slots of a node before the next one, --map-by node\n"
-    "takes the nodes in turn.  Hosts have slots, and more processes are refused without\n"
-    "--oversubscribe; nodes on this host (--nodes) take any number, unless there is --slots.\n"
-    "\n"
-    "--bind-to core gives each process a core of its own, of those that its daemon may use.  "
-    "Nodes\n"
-    "on this host share its cores: those of node 0 get the first ones, those of node 1 the next.\n"
-    "With more processes than cores the job is refused; core:overload-allowed begins with the "
-    "first\n"
-    "core again.  Where slots are oversubscribed, processes are not bound, and that is said.\n"
-    "Without --bind-to, nodes on this host have a part of its cores each, as hosts would have, "
-    "where\n"
-    "processes are spread evenly over the parts; --bind-to none lets them run anywhere.\n"
-    "\n"
-    "A process that does not end with exit code 0 has failed, and so has a node that is lost.  So "
-    "has\n"
-    "one that exits with 0 after MPI_Init, without MPI_Finalize, while others run.  What happened "
-    "is\n"
-    "said at once, and again at the end, with how fast everybody was told.\n"
-    "\n"
-    "SIGINT, SIGTERM, SIGHUP: the job ends within 2 s, and so does muster, by the same signal; a\n"
-    "second one ends it at once.  SIGUSR1, SIGUSR2, SIGWINCH and SIGCONT are passed on, and\n"
-    "SIGTSTP as SIGSTOP.\n"
-    "\n"
-    "exit code:\n"
-    "  of the first process that failed: its exit code; 128 + N: signal N; 127: no such program;\n"
-    "  126: it could not be started; 255: its node was lost, or nobody knows; 1: no MPI_Finalize\n"
-    "  0: all ended with 0   1: muster itself failed   2: wrong flags   124: --timeout\n"
-    "  141: nobody reads the output any more";
+static const char examples[] = "muster run --nodes 4 -n 8 ./app --app-option\n"
+                               "muster run --hosts h1,h2:4 --on-failure continue ./app\n"
+                               "muster run -n 1 ./leader : -n 7 -x ROLE=worker ./worker";
+
+static const char exits[] =
+    "0 all ranks exited with code 0; else that of the first rank that failed:\n"
+    "1-255 its exit code   128+N killed by signal N   127 program not found\n"
+    "126 cannot start the program   255 its node failed\n"
+    "1 muster failed, or no MPI_Finalize   2 usage error   124 --timeout\n"
+    "141 standard output was closed";
+
+/* What users of mpirun, mpiexec and srun type. */
+static const struct arg_hint hints[] = {
+    {"-N|--npernode|-npernode|-ppn|--ppn|-perhost",
+     "use --slots S for at most S ranks per node, and "
+     "--nodes K for K nodes on this host"},
+    {"-genv|-env|--genv", "use -x NAME=VALUE"},
+    {"-genvall|-genvlist|-envall",
+     "ranks get the whole environment; use -x NAME=VALUE to change it"},
+    {"-c|--cpus-per-task", "use --bind-to core for a core per rank"},
+    {"--mca|-mca|--prtemca|--pmixmca", "MCA parameters of MPI go into the environment: -x "
+                                       "OMPI_MCA_NAME=VALUE"},
+    {"-q|--quiet|-v", "muster is quiet unless a rank fails; --verbose shows more"},
+    {"--rsh|-launcher|--launcher|--launcher-exec", "use --agent COMMAND, for example --agent ssh"},
+    {"--report-uri|--dvm", "a cluster is started by each 'muster run'"},
+    {"--rank-by|--mpmd|--app", "use --map-by, and ':' between programs"},
+    {NULL, NULL},
+};
 
 /* What can be said for each program. */
 struct front {
@@ -70,9 +51,12 @@ struct front {
     struct arg_list env;
 };
 
-#define N_ABOUT    "processes (one for each node, or each slot of the hosts)"
-#define X_ABOUT    "put this into their environment; again for more"
-#define WDIR_ABOUT "their working directory (this one)"
+#define N_NAME     "-n|-np||--np|--ntasks|-nprocs"
+#define N_ABOUT    "number of processes [default: one per node or slot]"
+#define X_NAME     "-x||--env|--export"
+#define X_ABOUT    "environment variable for the program (repeatable)"
+#define WDIR_NAME  "--wdir||--wd|--chdir|-D"
+#define WDIR_ABOUT "working directory [default: the current one]"
 
 static _Noreturn void no_memory(const struct command *command)
 {
@@ -95,7 +79,8 @@ static const char **make_env(const struct command *command, const struct arg_lis
         if (strchr(item, '=') != NULL)
             envp[count++] = item;
         else if (getenv(item) == NULL)
-            fprintf(stderr, "%s: -x %s: there is no such variable here\n", command->path, item);
+            fprintf(stderr, "%s: -x %s: there is no such variable in the environment\n",
+                    command->path, item);
     }
     return envp;
 }
@@ -108,7 +93,7 @@ static char *make_directory(const struct command *command, const char *directory
     } else {
         here = getcwd(NULL, 0);
         if (here == NULL)
-            args_fail(command, "the working directory has no name: %s", strerror(errno));
+            args_fail(command, "cannot find the current working directory: %s", strerror(errno));
         if (directory == NULL)
             return here;
         if (asprintf(&result, "%s/%s", here, directory) < 0)
@@ -128,9 +113,9 @@ static int add_program(const struct command *command, struct run_options *option
     while (count < argc && strcmp(argv[count], ":") != 0)
         count++;
     if (count == 0)
-        args_fail(command, "no PROGRAM%s", argc == 0 ? "" : " before ':'");
+        args_fail(command, "missing PROGRAM%s", argc == 0 ? "" : " before ':'");
     if (argv[0][0] == '\0')
-        args_fail(command, "PROGRAM is ''");
+        args_fail(command, "PROGRAM is an empty string");
     if (options->program_count == MU_LAUNCH_PROGRAMS_MAX)
         args_fail(command, "more than %d programs", MU_LAUNCH_PROGRAMS_MAX);
     if (count < argc)
@@ -154,12 +139,18 @@ static int next_program(struct run_options *options, int argc, char **argv)
 {
     struct front front = {0};
     const struct arg args[] = {
-        {"-n|-np", ARG_NUMBER, &front.count, 1, MU_LAUNCH_RANKS_MAX, "N", N_ABOUT},
-        {"-x", ARG_LIST, &front.env, 0, 0, "NAME[=VALUE]", X_ABOUT},
-        {"wdir", ARG_TEXT, &front.directory, 0, 0, "DIR", WDIR_ABOUT},
+        {N_NAME, ARG_NUMBER, &front.count, 1, MU_LAUNCH_RANKS_MAX, "N", N_ABOUT},
+        {X_NAME, ARG_LIST, &front.env, 0, 0, "NAME[=VALUE]", X_ABOUT},
+        {WDIR_NAME, ARG_TEXT, &front.directory, 0, 0, "DIR", WDIR_ABOUT},
     };
-    const struct command command = {"muster run", "After ':' comes another program of the job.",
-                                    "PROGRAM [ARG]... [: ...]", args, sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = "muster run",
+        .about = "Options of a further program, after ':'.",
+        .operand = "PROGRAM [ARG]... [: ...]",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .hints = hints,
+    };
     int at = args_parse_front(&command, argc, argv);
     return at + add_program(&command, options, &front, argc - at, argv + at);
 }
@@ -173,13 +164,13 @@ static void read_hosts(const struct command *command, struct run_options *option
     char text[HOSTS_TEXT_MAX];
     struct agent agent;
     if (list != NULL && file != NULL)
-        args_fail(command, "--hosts and --hostfile both say where the nodes are");
+        args_fail(command, "--hosts and --hostfile exclude each other");
     if (list != NULL && hosts_from_list(&options->hosts, list, text) != NULL)
         args_fail(command, "--hosts: %s", text);
     if (file != NULL && hosts_from_file(&options->hosts, file, text) != NULL)
         args_fail(command, "--hostfile: %s", text);
     if (options->agent != NULL && options->hosts.count == 0)
-        args_fail(command, "--agent is for --hosts or --hostfile");
+        args_fail(command, "--agent needs --hosts or --hostfile");
     if (options->agent == NULL)
         options->agent = getenv(AGENT_VARIABLE);
     if (options->agent == NULL)
@@ -194,7 +185,7 @@ static void count_ranks(const struct command *command, struct run_options *optio
 {
     uint64_t ranks = 0, host_slots = hosts_slots(&options->hosts);
     if (host_slots > MU_LAUNCH_RANKS_MAX)
-        args_fail(command, "%" PRIu64 " slots are too many: the most is %d", host_slots,
+        args_fail(command, "%" PRIu64 " slots are too many: the limit is %d", host_slots,
                   MU_LAUNCH_RANKS_MAX);
     for (uint32_t i = 0; i < options->program_count; i++) {
         struct run_program *program = &options->programs[i];
@@ -203,7 +194,7 @@ static void count_ranks(const struct command *command, struct run_options *optio
         ranks += program->count;
     }
     if (ranks > MU_LAUNCH_RANKS_MAX)
-        args_fail(command, "%" PRIu64 " processes are too many: the most is %d", ranks,
+        args_fail(command, "%" PRIu64 " processes are too many: the limit is %d", ranks,
                   MU_LAUNCH_RANKS_MAX);
     options->ranks = (uint32_t)ranks;
     char text[RUN_PLACE_TEXT_MAX];
@@ -220,8 +211,8 @@ static void leave_unbound(const struct command *command, struct run_options *opt
         return;
     place->binding = MU_LAUNCH_UNBOUND;
     fprintf(stderr,
-            "%s: slots are oversubscribed, so processes are not bound (--bind-to "
-            "core:overload-allowed binds them)\n",
+            "%s: slots are oversubscribed, so processes are not bound (to bind them: --bind-to "
+            "core:overload-allowed)\n",
             command->path);
 }
 
@@ -246,64 +237,73 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
     uint64_t nodes = 0, slots = 0, grace_ms = 500;
     const char *on_failure = "abort", *heartbeat = NULL, *hosts = NULL, *hostfile = NULL;
     const char *map_by = NULL, *bind_to = NULL, *sigpipe = NULL;
-    bool oversubscribe = false;
+    bool oversubscribe = false, as_root = false;
     *options = (struct run_options){0};
     const struct arg args[] = {
-        {"-n|-np", ARG_NUMBER, &front.count, 1, MU_LAUNCH_RANKS_MAX, "N", N_ABOUT},
+        {N_NAME, ARG_NUMBER, &front.count, 1, MU_LAUNCH_RANKS_MAX, "N", N_ABOUT},
         {"nodes", ARG_NUMBER, &nodes, 1, MACHINE_NODES_MAX, "K",
-         "nodes, each a daemon on this host (1)"},
+         "number of nodes on this host [default: 1]"},
         {"--hosts|--host|-H", ARG_TEXT, &hosts, 0, 0, "LIST",
-         "a node on each of these hosts, HOST[:SLOTS],..., with so many processes (1)"},
-        {"--hostfile|--machinefile", ARG_TEXT, &hostfile, 0, 0, "FILE",
-         "the same, a host on each line: NAME [slots=K] [max_slots=K] [address=A]"},
+         "hosts, a node on each: HOST[:SLOTS],..."},
+        {"--hostfile|--machinefile||-f", ARG_TEXT, &hostfile, 0, 0, "FILE",
+         "the same, a host per line: NAME [slots=K] [address=A]"},
         {"agent", ARG_TEXT, &options->agent, 0, 0, "COMMAND",
-         "what starts a daemon there, or " AGENT_VARIABLE " (" AGENT_USUAL ")"},
+         "launch agent [default: $" AGENT_VARIABLE ", or " AGENT_USUAL "]"},
         {"slots", ARG_NUMBER, &slots, 1, MU_LAUNCH_RANKS_MAX, "S",
-         "at most so many processes on a node (any number)"},
-        {"map-by", ARG_TEXT, &map_by, 0, 0, "slot|node", "how ranks are dealt out, see above"},
+         "maximum processes per node [default: no limit]"},
+        {"map-by", ARG_TEXT, &map_by, 0, 0, "slot|node",
+         "how ranks are assigned to nodes [default: slot]"},
         {"oversubscribe", ARG_FLAG, &oversubscribe, 0, 0, NULL,
-         "more processes than slots are fine, up to max_slots"},
+         "more processes than slots, up to max_slots"},
         {"bind-to", ARG_TEXT, &bind_to, 0, 0, "none|core",
-         "give each process a core of its own, see above (its node's part of this host)"},
+         "CPU binding [default: the node's part of this host]"},
         {"report-bindings", ARG_FLAG, &options->report_bindings, 0, 0, NULL,
-         "say on standard error which process is bound to what"},
-        {"no-pmi", ARG_FLAG, &options->no_pmi, 0, 0, NULL,
-         "without PMI-1 (PMI_FD, PMI_RANK, PMI_SIZE), by which programs of MPICH start"},
-        {"-x", ARG_LIST, &front.env, 0, 0, "NAME[=VALUE]", X_ABOUT},
-        {"wdir", ARG_TEXT, &front.directory, 0, 0, "DIR", WDIR_ABOUT},
+         "CPU binding of each rank, on standard error"},
+        {X_NAME, ARG_LIST, &front.env, 0, 0, "NAME[=VALUE]", X_ABOUT},
+        {WDIR_NAME, ARG_TEXT, &front.directory, 0, 0, "DIR", WDIR_ABOUT},
         {"tag-output", ARG_FLAG, &options->tag_output, 0, 0, NULL,
-         "each line begins with [RANK], of standard error with [RANK!]"},
+         "prefix [RANK] on each line of output"},
         {"output-dir", ARG_TEXT, &options->output_dir, 0, 0, "DIR",
-         "output into files rank-N.out and rank-N.err there"},
+         "output to DIR/rank-N.out and DIR/rank-N.err"},
         {"timeout", ARG_NUMBER, &options->timeout_s, 1, 366 * 86400, "SECONDS",
-         "end the job then, with exit code 124"},
+         "time limit of the job [default: none]"},
         {"on-failure", ARG_CHOICE, &on_failure, 0, 0, "abort|continue",
-         "what the others do when one fails (abort)"},
+         "end the job or keep survivors running [default: abort]"},
         {"sigpipe", ARG_CHOICE, &sigpipe, 0, 0, "default|ignore",
-         "how processes begin with that signal (ignore with --on-failure continue, where\n"
-         "                             a write to one that died must not kill the others)"},
+         "SIGPIPE of ranks [default: ignore with continue]"},
         {"grace", ARG_NUMBER, &grace_ms, 0, 3600 * 1000, "MS",
-         "between SIGTERM and SIGKILL when the job is ended (500)"},
-        {"report", ARG_TEXT, &options->report, 0, 0, "FILE",
-         "one JSON object for each death: who, how, told to whom and when"},
-        {"record", ARG_TEXT, &options->record_dir, 0, 0, "DIR",
-         "record protocol input to DIR/node-N, for 'muster sim replay'"},
+         "time between SIGTERM and SIGKILL [default: 500]"},
         {"heartbeat", ARG_TEXT, &heartbeat, 0, 0, "PERIOD,TIMEOUT",
-         "how often nodes beat, and which silence is a death, or " HEARTBEAT_VARIABLE
-         " (100ms,500ms)"},
+         "heartbeat settings [default: 100ms,500ms]"},
+        {"report", ARG_TEXT, &options->report, 0, 0, "FILE",
+         "a JSON line per failure, with notification times"},
+        {"record", ARG_TEXT, &options->record_dir, 0, 0, "DIR",
+         "record protocol input to DIR/node-N"},
+        {"no-pmi", ARG_FLAG, &options->no_pmi, 0, 0, NULL, "no PMI-1, which MPICH programs need"},
         {"no-pmix", ARG_FLAG, &options->no_pmix, 0, 0, NULL,
-         "do not serve PMIx, which programs of Open MPI need"},
-        {"verbose", ARG_FLAG, &options->verbose, 0, 0, NULL, "say more on standard error"},
+         "no PMIx, which Open MPI programs need"},
+        {"verbose", ARG_FLAG, &options->verbose, 0, 0, NULL, "cluster ID, PIDs and more"},
+        {"allow-run-as-root", ARG_FLAG, &as_root, 0, 0, NULL, NULL}, /* as it is */
     };
-    const struct command command = {"muster run", about, "PROGRAM [ARG]... [: ...]", args,
-                                    sizeof args / sizeof args[0]};
+    const struct command command = {
+        .path = "muster run",
+        .about = "Run a parallel job, with a daemon on each node to detect failures.",
+        .operand = "PROGRAM [ARG]... [: [options] PROGRAM [ARG]...]",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = examples,
+        .exits = exits,
+        .hints = hints,
+    };
     int at = args_parse_front(&command, argc, argv);
     at += add_program(&command, options, &front, argc - at, argv + at);
     while (at < argc)
         at += next_program(options, argc - at, argv + at);
     read_hosts(&command, options, hosts, hostfile);
     if (options->hosts.count > 0 && (nodes > 0 || slots > 0))
-        args_fail(&command, "the hosts say how many nodes and slots there are, so --%s is too much",
+        args_fail(&command,
+                  "--%s cannot be used with hosts, which define nodes and slots (write slots "
+                  "as HOST:SLOTS)",
                   nodes > 0 ? "nodes" : "slots");
     options->nodes = options->hosts.count > 0 ? options->hosts.count
                      : nodes > 0              ? (uint32_t)nodes
@@ -317,8 +317,7 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
         span_heartbeat(heartbeat, &options->period_ns, &options->timeout_ns, why) != NULL)
         args_fail(&command, "--heartbeat (or " HEARTBEAT_VARIABLE ") %s", why);
     if (options->tag_output && options->output_dir != NULL)
-        args_fail(&command,
-                  "--tag-output is for the terminal, and --output-dir has a file for each");
+        args_fail(&command, "--tag-output and --output-dir exclude each other");
     options->ignore_sigpipe = sigpipe != NULL ? strcmp(sigpipe, "ignore") == 0 : options->go_on;
     options->place.slots = (uint32_t)slots;
     read_place(&command, options, map_by, bind_to, oversubscribe);

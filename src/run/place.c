@@ -99,9 +99,8 @@ const char *run_place_error(const struct run_place *place, uint32_t ranks, uint3
         if (ranks <= most)
             return NULL;
         snprintf(text, RUN_PLACE_TEXT_MAX,
-                 "%" PRIu32 " processes do not fit: the hosts take at most %" PRIu64
-                 " by their max_slots",
-                 ranks, most);
+                 "%" PRIu32 " processes do not fit: max_slots of the hosts allow %" PRIu64, ranks,
+                 most);
         return text;
     }
     int used = snprintf(text, RUN_PLACE_TEXT_MAX, "%" PRIu32 " processes do not fit: ", ranks);
@@ -113,7 +112,7 @@ const char *run_place_error(const struct run_place *place, uint32_t ranks, uint3
                          "%" PRIu32 " node%s with --slots %" PRIu32 " take%s %" PRIu64, nodes,
                          nodes == 1 ? "" : "s", place->slots, nodes == 1 ? "s" : "", slots);
     snprintf(text + used, RUN_PLACE_TEXT_MAX - (size_t)used,
-             "; --oversubscribe starts them nevertheless");
+             " (to start them anyway: --oversubscribe)");
     return text;
 }
 

@@ -37,8 +37,19 @@ static void say(void *owner, const char *lines)
 
 static void finish_job(struct run *run)
 {
-    if (run->signal == 0)
-        run_deaths_summary(run->deaths, run->said, say, run);
+    run_say_alike(run);
+    run_say_lost(run);
+    const struct run_tally tally = {
+        .go_on = run->options.go_on,
+        .seconds = (double)(uv_hrtime() - run->job_begin_ns) / 1e9,
+        .exited = run->exited,
+        .failed = run->failed,
+        .terminated = run->terminated,
+        .code = run->code,
+        .first_who = run->first_who,
+    };
+    if (run->signal == 0 && run->said > 0)
+        run_deaths_summary(run->deaths, &tally, say, run);
     job_finish(run->job);
     machine_forget_key(run->machine);
     run_deaths_give_up(run->deaths);
@@ -62,7 +73,8 @@ static void close_all(struct run *run)
     uv_close((uv_handle_t *)&run->late_stop, NULL);
     uv_close((uv_handle_t *)&run->deadline, NULL);
     uv_close((uv_handle_t *)&run->orphans, NULL);
-    uv_close((uv_handle_t *)&run->quits.timer, NULL);
+    uv_close((uv_handle_t *)&run->alike.timer, NULL);
+    uv_close((uv_handle_t *)&run->lost_timer, NULL);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -70,7 +82,7 @@ static void on_look(uv_timer_t *timer)
     struct run *run = timer->data;
     run_spawn_look(run);
     if (run->job_idle && run->job != NULL)
-        run_say_quits(run);
+        run_say_alike(run);
     if (run->job != NULL && run->job_idle && run->children == NULL &&
         (run_deaths_settled(run->deaths) || run->output_given_up))
         finish_job(run);
@@ -91,17 +103,19 @@ static void on_ready(void *owner)
 {
     struct run *run = owner;
     if (run->options.verbose)
-        run_output_say(run->output, "muster: machine %016" PRIx64 ": %u node%s after %.1f ms\n",
-                       machine_id(run->machine), run->options.nodes,
-                       run->options.nodes == 1 ? "" : "s",
-                       (double)(uv_hrtime() - run->begin_ns) / 1e6);
+        run_output_say(
+            run->output, "muster: cluster %016" PRIx64 ": %u node%s ready after %.1f ms\n",
+            machine_id(run->machine), run->options.nodes, run->options.nodes == 1 ? "" : "s",
+            (double)(uv_hrtime() - run->begin_ns) / 1e6);
     run_start_job(run);
 }
 
 static void on_failed(void *owner, const char *text)
 {
     struct run *run = owner;
-    run_output_say(run->output, "muster: %s\n", text);
+    bool is_limit = strstr(text, strerror(EMFILE)) != NULL;
+    run_output_say(run->output, "muster: %s%s\n", text,
+                   is_limit ? " (raise the limit: ulimit -n)" : "");
     run_set_code(run, RUN_EXIT_OWN);
     run->stopping = true;
 }
@@ -147,9 +161,9 @@ static void raise_descriptor_limit(const struct run_options *options)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static bool complain(const char *what, int error)
+static bool complain(const char *option, const char *what, int error)
 {
-    fprintf(stderr, "muster: %s: %s\n", what, strerror(error));
+    fprintf(stderr, "muster: cannot write to '%s' (%s): %s\n", what, option, strerror(error));
     return false;
 }
 
@@ -159,18 +173,18 @@ static bool prepare_files(struct run *run)
     if (options->record_dir != NULL) {
         int error = run_files_make_folder(options->record_dir);
         if (error != 0)
-            return complain(options->record_dir, error);
+            return complain("--record", options->record_dir, error);
         /* Elsewhere a daemon begins in another folder. */
         if (options->hosts.count > 0) {
             run->record_dir = realpath(options->record_dir, NULL);
             if (run->record_dir == NULL)
-                return complain(options->record_dir, errno);
+                return complain("--record", options->record_dir, errno);
         }
     }
     if (options->report == NULL)
         return true;
     run->report = fopen(options->report, "we");
-    return run->report != NULL || complain(options->report, errno);
+    return run->report != NULL || complain("--report", options->report, errno);
 }
 
 struct run_output_config run_output_config(struct run *run)
@@ -227,8 +241,8 @@ static bool prepare_machine(struct run *run)
 
 static void prepare_timers(struct run *run)
 {
-    uv_timer_t *timers[] = {&run->look,     &run->timeout, &run->late_stop,
-                            &run->deadline, &run->orphans, &run->quits.timer};
+    uv_timer_t *timers[] = {&run->look,    &run->timeout,     &run->late_stop, &run->deadline,
+                            &run->orphans, &run->alike.timer, &run->lost_timer};
     for (size_t i = 0; i < sizeof timers / sizeof timers[0]; i++) {
         uv_timer_init(&run->loop, timers[i]);
         timers[i]->data = run;
@@ -243,7 +257,7 @@ static void run_all(struct run *run)
 {
     int failed = uv_loop_init(&run->loop);
     if (failed != 0) {
-        complain("no loop", -failed);
+        fprintf(stderr, "muster: cannot start: %s\n", uv_strerror(failed));
         run_set_code(run, RUN_EXIT_OWN);
         return;
     }
@@ -262,8 +276,10 @@ static void run_all(struct run *run)
     machine_free(run->machine);
     failed = uv_loop_close(&run->loop);
     assert(failed == 0);
-    if (run->report != NULL && fclose(run->report) != 0) {
-        complain(run->options.report, errno);
+    if (run->report != NULL && fclose(run->report) != 0 && run->report_error == 0)
+        run->report_error = errno;
+    if (run->report_error != 0) {
+        complain("--report", run->options.report, run->report_error);
         run_set_code(run, RUN_EXIT_OWN);
     }
 }
@@ -275,9 +291,9 @@ int cmd_run(int argc, char **argv)
         abort();
     run->begin_ns = uv_hrtime();
     run_options_parse(&run->options, argc, argv);
-    run->nodes_said = calloc(run->options.nodes, sizeof *run->nodes_said);
-    run->nodes_declared = calloc(run->options.nodes, sizeof *run->nodes_declared);
-    if (run->nodes_said == NULL || run->nodes_declared == NULL)
+    run->nodes = calloc(run->options.nodes, sizeof *run->nodes);
+    run->alike.nodes = calloc(run->options.nodes, sizeof *run->alike.nodes);
+    if (run->nodes == NULL || run->alike.nodes == NULL)
         abort();
     open_standard_descriptors();
     raise_descriptor_limit(&run->options);
@@ -289,10 +305,10 @@ int cmd_run(int argc, char **argv)
     if (here)
         run_sweep(SWEEP_MS);
     int code = run->code, number = run->signal;
+    run_nodes_free(run);
+    free(run->alike.nodes);
     run_options_free(&run->options);
     free(run->record_dir);
-    free(run->nodes_said);
-    free(run->nodes_declared);
     free(run);
     if (number != 0)
         run_signals_die(number);

@@ -75,7 +75,7 @@ void run_credit(struct run *run, uint32_t source, uint64_t bytes)
 /* Does it live, and have all jobs of the run, or none that it would not have? */
 static bool is_usable(const struct run *run, mu_slot node)
 {
-    if (!machine_alive(run->machine, node) || run->nodes_declared[node] || run->nodes_said[node] ||
+    if (!machine_alive(run->machine, node) || run->nodes[node].declared || run->nodes[node].said ||
         job_turned_away(run->job, node))
         return false;
     for (const struct run_child *child = run->children; child != NULL; child = child->next)
@@ -134,7 +134,7 @@ static void begin(struct run_child *child)
 {
     char text[MACHINE_TEXT_MAX];
     if (!place(child))
-        run_child_fail(child, "no node is left");
+        run_child_fail(child, "no node is alive");
     else if (!extend(child, text))
         run_child_fail(child, text);
     else if (all_have_begun(child->run))
@@ -155,7 +155,7 @@ void run_spawn(struct run *run, struct job *asker, mu_slot node, uint32_t number
     child->asker.node = node;
     if (count >= CHILDREN_MAX) {
         char text[MACHINE_TEXT_MAX];
-        snprintf(text, sizeof text, "the run has %u further jobs, and %d is the most at a time",
+        snprintf(text, sizeof text, "the run has %u further jobs, and the limit is %d at a time",
                  count, CHILDREN_MAX);
         run_child_fail(child, text);
     }
@@ -194,7 +194,7 @@ static void step(struct run_child *child)
     if (child->state == CHILD_WANTED && run->stopping) {
         run_child_fail(child, "the run is ending");
     } else if (!run->stopping && asker_has_ended(child)) {
-        run_child_fail(child, "who wanted it has ended");
+        run_child_fail(child, "the rank that requested it has ended");
     } else if (child->state == CHILD_WANTED && all_have_begun(run)) {
         begin(child);
     } else if (child->state == CHILD_STARTING && job_has_begun(child->job)) {

@@ -39,11 +39,11 @@ kill_all() {
 }
 
 all_here() { [ "$(find . -maxdepth 1 -name 'here.*' | wc -l)" -eq $processes ]; }
-node_said() { grep -q '^muster: node 3 .*is lost' err; }
+node_said() { grep -q '^muster: node 3 .* failed' err; }
 
 # all_known: some daemon knows of all who failed, and of those that node 3 had
 all_known() {
-    "$MUSTER" status --json --machine "$machine" 2>/dev/null | tr ',{}' '\n\n\n' | grep -q "\"failed\": *$((failures + per_node))$"
+    "$MUSTER" status --json --cluster "$machine" 2>/dev/null | tr ',{}' '\n\n\n' | grep -q "\"failed\": *$((failures + per_node))$"
 }
 
 # flood SIGNALS [COMMAND...]: leaves the deaths in report; ends when the node's is known, and COMMAND is true

@@ -10,8 +10,8 @@ quits() {
     for nodes in 1 3; do
         run --timeout 30 --nodes $nodes -n 3 --report report "$program" 1
         expect 1 "$what: one quits, on $nodes nodes"
-        says "process 1 on node" "exited with code 0 but never called $name"
-        [ "$(grep -cE 'its peers would wait for it for ever(; ending the job .*)?$' err)" -eq 1 ] || complain "$what: not said once"
+        says "rank 1 failed on node" "exited with code 0 but never called $name"
+        [ "$(grep -cE 'its peers would wait for it forever(; terminating the job)?$' err)" -eq 1 ] || complain "$what: not said once"
         grep -q '"rank":1,.*"code":1,.*"verdict":"dead","cause":"exit","ended":"no-finalize"' report ||
             complain "$what: the report says $(cat report)"
         run --timeout 30 --nodes $nodes -n 3 "$program" none
@@ -31,7 +31,7 @@ quits libmuster muster_close "$programs/goodbye"
 for nodes in 1 3; do
     run --timeout 30 --nodes $nodes -n 6 --on-failure continue "$programs/goodbye" 4
     expect 1 "the others go on, on $nodes nodes"
-    [ "$(grep -cE '^rank [01235]: dead, exit code 0: process 4 on node [02] is dead: exited with code 0 but never called muster_close' out)" -eq 5 ] ||
+    [ "$(grep -cE '^rank [01235]: dead, exit code 0: rank 4 on node [02] failed: exited with code 0 but never called muster_close' out)" -eq 5 ] ||
         complain "not all survivors were told, on $nodes nodes"
 done
 run --timeout 30 --nodes 2 -n 4 --on-failure continue "$programs/goodbye" twice 2
@@ -62,7 +62,7 @@ expect 3 "one that is ended by muster"
 if [ -x "$programs/pmix_told" ]; then
     run --timeout 30 --nodes 2 -n 4 --on-failure continue "$programs/pmix_told" 2 quit -200=1 -404,-402=0 -200,-7=1 default=0
     expect 1 "without PMIx_Finalize"
-    says "process 2 on node 1" "exited with code 0 but never called MPI_Finalize (or PMIx_Finalize)"
+    says "rank 2 failed on node 1" "exited with code 0 but never called MPI_Finalize (or PMIx_Finalize)"
     for line in '-200 called 1 code -200 affected 2 exit 0 on node1: exited with code 0 but never called' '-404,-402 called 0 ' \
         '-200,-7 called 1 code -200 ' 'default called 0 '; do
         [ "$(grep -cF "handler $line" out)" -eq 3 ] || complain "not told to three: $line"
@@ -75,7 +75,7 @@ fi
 stay() {
     run --timeout 8 --nodes 2 -n 4 --on-failure continue "$1" 1
     expect 1 "$1: the others go on"
-    says "never called MPI_Finalize" "would wait for it for ever; the others go on" "--timeout 8"
+    says "never called MPI_Finalize" "would wait for it forever; " "ranks continue" "time limit of 8 s"
 }
 if [ -x "$programs/mpi_quit" ]; then
     quits "Open MPI" MPI_Finalize "$programs/mpi_quit"

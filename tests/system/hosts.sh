@@ -7,10 +7,11 @@ trap '[ $BASHPID -ne $$ ] || { end_strays; net_down; rm -rf "$scratch"; }' EXIT
 trap 'exit 130' INT TERM HUP
 musterd=${MUSTER}d
 
-# lines COUNT: so many on standard error, and none on standard output.  A daemon that fails ends as it is: a sanitizer
+# lines COUNT: so many messages on standard error (what is indented belongs to the one before), and none on standard
+# output.  A daemon that fails ends as it is: a sanitizer
 # has more to say about that.
 lines() {
-    [ ! -s out ] && { [ "$MUSTER_SANITIZED" != 0 ] || [ "$(wc -l <err)" -eq "$1" ]; } ||
+    [ ! -s out ] && { [ "$MUSTER_SANITIZED" != 0 ] || [ "$(grep -vc "^        " err)" -eq "$1" ]; } ||
         complain "not exactly $1 lines, on standard error"
 }
 
@@ -58,22 +59,22 @@ expect 2 "more processes than slots"
 one_line "7 processes do not fit" "6 slots"
 run "${here[@]}" --nodes 3 true
 expect 2 "hosts and nodes"
-one_line "--nodes is too much"
+one_line "--nodes cannot be used with hosts"
 run --hosts one,two --hostfile hosts true
 expect 2 "two ways to name hosts"
 one_line "--hosts and --hostfile"
 run --agent agent true
 expect 2 "an agent without hosts"
-one_line "--agent is for --hosts"
+one_line "--agent needs --hosts"
 run --hostfile hosts --agent "no-such-agent -x" true
 expect 1 "no such agent"
-one_line "node 0 (one): its agent no-such-agent cannot be started: "
+one_line "node 0 (one): cannot start its launch agent no-such-agent: "
 run --hosts nobody.invalid --agent true true
 expect 1 "a host without address"
-one_line "host nobody.invalid has no address of IPv4"
+one_line "cannot resolve host 'nobody.invalid'" "nobody.invalid address="
 run --hosts 127.0.0.1,10.0.0.1 --agent true true
 expect 1 "a host at loopback"
-one_line "host 127.0.0.1 has the address 127.0.0.1, where other hosts cannot reach it"
+one_line "host '127.0.0.1' resolves to 127.0.0.1, which other hosts cannot reach"
 cat >failing <<'END'
 #!/bin/sh
 [ "$1" != two ] || { echo "two: no route" >&2; exit 255; }
@@ -83,20 +84,20 @@ END
 chmod +x failing
 run --hostfile hosts --agent ./failing true
 expect 1 "an agent that fails"
-says "two: no route" "node 1 (two): its agent './failing' ended: exit code 255"
+says "two: no route" "cannot start a daemon on two: './failing two' exited with code 255" "Try it by hand: ./failing two true"
 lines 2
 nothing_left 10 "an agent that fails"
 printf '#!/bin/sh\nshift\nexec sh -c "/no/such$*"\n' >missing
 chmod +x missing
 run --hosts 127.0.0.11 --agent ./missing true
 expect 1 "no daemon there"
-says "node 0 (127.0.0.11): its agent './missing' ended: exit code 127, as if there were no $musterd"
+says "cannot start a daemon on 127.0.0.11: './missing 127.0.0.11' exited with code 127" "at the same path: $musterd"
 nothing_left 10 "no daemon there"
 printf '#!/bin/sh\necho Welcome\nshift\nexec sh -c "$*"\n' >chatty
 chmod +x chatty
 run --hosts 127.0.0.11 --agent ./chatty true
 expect 1 "an agent that talks"
-one_line "node 0 (127.0.0.11): its daemon says 'Welcome', which is not expected here"
+one_line "node 0 (127.0.0.11): unexpected message 'Welcome' from its daemon"
 run --hosts 10.255.255.1 --agent "$scratch/agent" true
 expect 1 "an address that is not the host's"
 one_line "node 0 (10.255.255.1): " "Cannot assign requested address"
@@ -117,7 +118,7 @@ daemon_of() { ours | xargs -r ps -o ppid=,args= -p | awk '$2 == "sleep" && $3 ==
 is_there() { [ -n "$(daemon_of)" ]; }
 until_true 30 is_there || complain "the processes do not come up again"
 kill -KILL "$(daemon_of)"
-until_true 30 grep -q "node 1 (two) is lost, with its process 2; the others go on" err || complain "node 1 is not lost"
+until_true 30 grep -q "node 1 (two) failed with rank 2: launch agent .* killed by SIGKILL; 5 of 6 ranks continue" err || complain "node 1 is not lost"
 touch over
 wait $launcher
 code=$?

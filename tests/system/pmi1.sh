@@ -47,7 +47,7 @@ for nodes in 1 2 4; do
     met 0 2 3
     run --nodes $nodes -n 4 --on-failure continue bash meet 1 'exit 0' </dev/null
     expect 1 "one exits before the barrier without a word, on $nodes nodes"
-    says 'process 1 on node' 'exited with code 0 but never called MPI_Finalize: its peers would wait for it for ever'
+    says 'rank 1 failed on node' 'exited with code 0 but never called MPI_Finalize; its peers would wait for it forever'
     met 0 2 3
 done
 # Who is dead can be asked for, on every node, in the form of MPICH's own launcher.
@@ -118,7 +118,7 @@ together "MPICH, round the nodes" "5 together, 3 here" --nodes 2 -n 5 --map-by n
 for nodes in 1 2; do
     run --nodes $nodes -n 2 ./together abort </dev/null
     expect 7 "MPI_Abort on $nodes nodes"
-    says "process 1 on node $((nodes - 1))" "exit code 7; ending the job"
+    says "rank 1 failed on node $((nodes - 1))" "exit code 7; terminating the job"
 done
 nothing_left 10 "MPICH"
 finish

@@ -46,7 +46,7 @@ grep -qxF '[]' out || complain "the user's HWLOC_PLUGINS_BLACKLIST is not kept"
 # Who aborts ends all, whatever happens on failures, and its code counts.
 run --nodes 2 -n 4 --on-failure continue "$programs/mpi_work" abort
 expect 7 "MPI_Abort"
-says "process 3 on node 1 (node1): exit code 7"
+says "rank 3 failed on node 1 (node1): exit code 7"
 
 # ---- nothing is left, however it ends ----
 
@@ -56,7 +56,7 @@ stays() {
     MUSTER_TEST=$tag "$MUSTER" run --nodes 2 -n 4 --on-failure continue --verbose "$programs/mpi_work" stay >out 2>err &
     run=$!
     until_true 30 grep -qs '^stays' out || complain "the program does not come up"
-    sed -n 's/^muster: machine \([0-9a-f]*\):.*/\1/p' err >machine
+    sed -n 's/^muster: cluster \([0-9a-f]*\):.*/\1/p' err >machine
     daemon=$(sed -n 's/^stays as a child of //p' out)
     folders | grep -qF ".$(cat machine)." || complain "no folder while it runs"
     eval "$1"

@@ -36,7 +36,7 @@ one() {
     3) kill -KILL ${daemon:-$run} && { [ -n "$daemon" ] && sleep 0.1; kill -TERM $run; } ;;
     esac 2>/dev/null
     wait $run 2>/dev/null
-    sed -n 's/^muster: machine \([0-9a-f]*\):.*/.\1./p' err >>machines
+    sed -n 's/^muster: cluster \([0-9a-f]*\):.*/.\1./p' err >>machines
     nothing_left 20 "run $i of seed $seed: way $what after $us us of $kind"
 }
 for ((i = 0; i < runs && failed == 0; i++)); do one; done
@@ -53,8 +53,8 @@ run=$!
 all_wait() { [ "$(grep -c ' waits$' out)" -eq 3 ]; }
 until_true 30 all_wait || complain "the processes do not come to the fence"
 kill -TERM "$(sed -n 's/^child of \(.*\) waits$/\1/p' out | sort | uniq -d)" # of the two that it has
-until_true 20 grep -q 'its daemon ended' err || complain "the daemon does not end"
-grep -q 'its daemon ended: exit code 0' err || complain "the daemon does not end well"
+until_true 20 grep -q 'daemon exited' err || complain "the daemon does not end"
+grep -q 'daemon exited with code 0' err || complain "the daemon does not end well"
 kill -TERM $run
 wait $run 2>/dev/null
 nothing_left 20 "a daemon that ends"

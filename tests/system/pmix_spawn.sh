@@ -41,18 +41,18 @@ expect 0 "a child spawns"
 said 1 '[2.1] child 1 of 2: answer 2, parents 0'
 said 1 '[3.0] child 0 of 1: answer 0, parents 1'
 
-cannot="the job that process 0 of job 1 wanted cannot be started"
+cannot="cannot start the job that rank 0 of job 1 requested"
 for nodes in 1 2 8; do
     # A program that does not exist is the business of who asked.
     run --nodes $nodes -n 1 "$programs/mpi_spawn" $nodes missing
     expect 0 "a program that does not exist, on $nodes nodes"
     said 1 'parent 0: an error'
-    says "$cannot: could not start: /no/such/program: No such file or directory"
+    says "$cannot: cannot start /no/such/program: No such file or directory"
     nothing_left 20 "a program that does not exist, on $nodes nodes"
     # A child that dies is a failure of the run.
     run --nodes $nodes -n $nodes "$programs/mpi_spawn" $nodes die
     expect 137 "a child dies, on $nodes nodes"
-    says "process 0 of job 2 on node 0 (node0): killed (signal 9)"
+    says "rank 0 of job 2 failed on node 0 (node0): killed by SIGKILL"
     nothing_left 20 "a child dies, on $nodes nodes"
 done
 

@@ -34,11 +34,11 @@ all_up() { [ "$(ls "$folder" | grep -c '^pid-[0-9]*$')" = 10 ]; }
 until_true 400 all_up || fail "not all processes are up: $(cat "$folder/log")"
 
 kill -KILL "$(cat "$folder/pid-9")"
-heard() { grep -q "process 9 on node 4" "$folder/log"; }
+heard() { grep -q "rank 9 failed on node 4" "$folder/log"; }
 until_true 200 heard || fail "the death of process 9 was not told: $(cat "$folder/log")"
 daemon=$(ps -o ppid= -p "$(cat "$folder/pid-$((2 * lost))")" | tr -d ' ')
 kill -STOP "$daemon"
-is_lost() { grep -q "node $lost (node$lost) is lost" "$folder/log"; }
+is_lost() { grep -q "node $lost (node$lost) failed" "$folder/log"; }
 until_true 400 is_lost || fail "the loss of node $lost was not told: $(cat "$folder/log")"
 kill -KILL "$daemon"
 

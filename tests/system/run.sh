@@ -27,11 +27,11 @@ cmp -s out long || complain "-h is not --help"
 run sh -c 'echo "$@"' - --help # not ours
 [ "$code" -eq 0 ] && [ "$(cat out)" = --help ] || complain "flags behind PROGRAM are its own"
 
-refuses "no PROGRAM" --
-refuses "no PROGRAM" -- -n 2
+refuses "missing PROGRAM" --
+refuses "missing PROGRAM" -- -n 2
 MUSTER_HEARTBEAT=5x refuses "MUSTER_HEARTBEAT" "'5x'" -- true
 refuses "before ':'" -- : true
-refuses "no PROGRAM" -- true :
+refuses "missing PROGRAM" -- true :
 refuses "'--bogus'" -- --bogus true
 refuses "'--nodes'" -- true : --nodes 2 true
 refuses "-n is '0'" "from 1 to 1048576" -- -n 0 true
@@ -43,6 +43,20 @@ refuses "9 processes do not fit" "2 nodes" "--slots 4" "8" -- --nodes 2 --slots 
 refuses "--on-failure is 'maybe'" "abort|continue" -- --on-failure maybe true
 refuses "-x is '=1'" "NAME=VALUE" -- -x =1 true
 refuses "-n needs a value" -- -n
+refuses "unknown option '--on-failur'" "did you mean '--on-failure'" -- --on-failur continue true
+refuses "unknown option '-N'" "--slots" -- -N 2 true
+refuses "unknown option '-genv'" "-x NAME=VALUE" -- -genv A 1 true
+refuses "'user@h1' has a user name" "--agent" -- --hosts user@h1 true
+# Habits from elsewhere.
+run -n2 --allow-run-as-root -wdir / --env A=there sh -c 'echo "$MUSTER_SIZE $PWD $A"'
+[ "$(sort -u out)" = "2 / there" ] || complain "options as elsewhere"
+run --np 3 sh -c 'echo $MUSTER_RANK'
+[ "$(sort out | xargs)" = "0 1 2" ] || complain "--np"
+"$MUSTER" help run >out && cmp -s out long || complain "help run"
+"$MUSTER" -V >out && cmp -s out <("$MUSTER" --version) || complain "-V"
+"$MUSTER" statsu >out 2>err
+[ $? -eq 2 ] && grep -q "did you mean 'muster status'" err || complain "an unknown command"
+NO_COLOR= script -qec "'$MUSTER' run --help" /dev/null </dev/null 2>/dev/null | grep -q $'\033' && complain "colour in --help"
 refuses "--tag-output" "--output-dir" -- --tag-output --output-dir files true
 run -x NO_SUCH_VARIABLE_HERE true
 expect 0 "-x of a variable that is not there"
@@ -102,16 +116,29 @@ expect 0 "true"
 [ ! -s err ] || complain "words about nothing"
 run sh -c 'exit 3'
 expect 3 "exit code 3"
-says "muster: process 0 on node 0 (node0): exit code 3"
+says "muster: rank 0 failed on node 0 (node0): exit code 3"
+[ "$(wc -l <err)" -eq 1 ] || complain "more than one line about one rank"
 run sh -c 'kill -SEGV $$'
 expect 139 "segmentation fault"
-says "signal 11"
+says "SIGSEGV"
 run ./nope
 expect 127 "no such program"
-says "could not start: ./nope: No such file or directory"
+says "rank 0 could not start on node 0 (node0): ./nope: No such file or directory"
 run --nodes 2 -n 20 --on-failure continue ./nope
 expect 127 "no such program, many times"
-says "15 more failed; 20 in all"
+says "20 ranks could not start on 2 nodes: ./nope: No such file or directory"
+[ "$(grep -c "could not start" err)" -eq 1 ] || complain "the same is said twice"
+run --nodes 4 -n 64 nosuchprog
+expect 127 "no such program, with abort"
+says "not found in PATH; job aborted"
+[ "$(wc -l <err)" -eq 1 ] || complain "more than one line about one cause"
+run /tmp
+expect 126 "a directory"
+says "/tmp: Permission denied (it is a directory)"
+run --report /dev/full sh -c "exit 3"
+expect 3 "--report on a full disk"
+says "cannot write to '/dev/full' (--report): No space left on device"
+(ulimit -n 24; run --nodes 4 true; [ "$code" -eq 1 ] && grep -q "Too many open files (raise the limit: ulimit -n)" err) || complain "ulimit -n 24"
 : >file
 run ./file
 expect 126 "a file that is no program"
@@ -122,10 +149,10 @@ all='touch up/$MUSTER_RANK; until [ $(ls up | wc -l) -eq $MUSTER_SIZE ]; do slee
 loop='trap "exit 0" TERM; while :; do sleep 0.05; done'
 run --nodes 4 -n 8 sh -c "$all [ \$MUSTER_RANK = 5 ] && { kill -KILL \$\$; }; $loop"
 expect 137 "the first failure ends the job"
-says "muster: process 5 on node 2 (node2): killed (signal 9); ending the job (--on-failure continue goes on)" \
-    "3 of 3 other nodes told their processes; the first after "
-[ "$(grep -c 'process 5' err)" -eq 2 ] || complain "said at once, and in the end"
-[ "$(grep -c 'process [^5]' err)" -eq 0 ] || complain "who was ended has not failed"
+says "muster: rank 5 failed on node 2 (node2): killed by SIGKILL; terminating the job" \
+    "rank 5 killed by SIGKILL; 7 other ranks terminated" "use --on-failure continue"
+[ "$(grep -c 'rank 5' err)" -eq 2 ] && [ "$(grep -c '^muster' err)" -eq 3 ] || complain "said at once, and in the end"
+[ "$(grep -c 'rank [^5]' err)" -eq 0 ] || complain "who was ended has not failed"
 
 # Two that fail one after the other; the others go on to their end.
 mkdir go
@@ -135,11 +162,13 @@ until [ -e go/dead ]; do sleep 0.02; done; echo "$MUSTER_RANK ends well"'
 run --nodes 2 -n 4 --on-failure continue sh -c "$one"
 case $code in 4 | 5) ;; *) complain "--on-failure continue: exit $code" ;; esac
 [ "$(sort out | xargs -d '\n' printf '%s;')" = "0 ends well;3 ends well;" ] || complain "--on-failure continue: the others"
-says "muster: process 1 on node 0 (node0): exit code 4" "muster: process 2 on node 1 (node1): exit code 5"
+says "muster: rank 1 failed on node 0 (node0): exit code 4" "muster: rank 2 failed on node 1 (node1): exit code 5" \
+    "2 ranks exited with code 0, 2 failed" "1 of 1 other node notified in " "is that of the first failure, rank"
 
 run --timeout 1 --nodes 2 -n 2 sleep 1000
 expect 124 "--timeout"
-says "--timeout 1"
+says "time limit of 1 s reached (--timeout)"
+[ "$(wc -l <err)" -eq 1 ] || complain "more than one line about --timeout"
 run --timeout 1 --grace 100 sh -c "trap '' TERM; while :; do sleep 0.1; done"
 expect 124 "--timeout, and a program that does not listen"
 run --timeout 60 true
@@ -154,13 +183,13 @@ expect 9 "--report"
     complain "--report: $(cat report)"
 run --report no/such/report true
 expect 1 "--report that cannot be written"
-says "no/such/report: No such file or directory"
+says "'no/such/report' (--report): No such file or directory"
 run --nodes 2 --record records true
 expect 0 "--record"
 [ -s records/node-0/node.record ] && [ -s records/node-1/ring.record ] || complain "--record: $(ls records)"
 run --record file true
 expect 1 "--record into a file"
-says "file: Not a directory"
+says "'file' (--record): Not a directory"
 
 # ---- no daemon ----
 
@@ -169,7 +198,7 @@ cp "$MUSTER" bin/muster
 MUSTER_TEST=$tag timeout 20 bin/muster run true >out 2>err
 code=$?
 expect 1 "without musterd"
-says "bin/musterd cannot be started: No such file or directory"
+says "cannot start the daemon " "bin/musterd: No such file or directory"
 for words in 'failed no address for you' 'nonsense' ''; do
     printf '#!/bin/sh\necho "%s"\nexit 7\n' "$words" >bin/musterd
     chmod +x bin/musterd
@@ -184,7 +213,7 @@ printf '#!/bin/sh\nexit 7\n' >bin/musterd
 MUSTER_TEST=$tag timeout 20 bin/muster run true >out 2>err
 code=$?
 expect 1 "a daemon that exits"
-says "node 0 (node0): its daemon ended: exit code 7"
+says "cannot start the daemon of node 0 (node0): it exited with code 7"
 
 rm -f machine
 nothing_left 10 "after all that"

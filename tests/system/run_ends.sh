@@ -42,7 +42,7 @@ for signal in INT TERM HUP; do
         until_true 10 gone $all $launcher || complain "SIG$signal: not all are gone"
         ended
         expect $((128 + $(kill -l $signal))) "SIG$signal"
-        says "muster: SIG$signal: ending the job"
+        says "muster: received SIG$signal; terminating the job"
         nothing_left 5 "SIG$signal"
     done
 done
@@ -125,14 +125,14 @@ launch --nodes 4 -n 8 --report report -- "$forever"
 kill -KILL $(cat pids/daemon-2)
 ended
 expect 255 "a lost node"
-says "muster: node 2 (node2) is lost, with its processes 4-5; ending the job (--on-failure continue goes on)" \
-    "muster: node 2 (node2) was lost: its " "3 of 3 other nodes told their processes"
+says "muster: node 2 (node2) failed with ranks 4-5: daemon killed by SIGKILL; terminating the job" \
+    "muster: job 1 failed after " "node 2 failed: "
 grep -q '^{"job":1,"kind":"node","processes":2,"node":2,' report || complain "the report of a lost node: $(cat report)"
 nothing_left 5 "a lost node"
 
 launch --nodes 4 -n 8 --on-failure continue -- 'until [ -e go ]; do sleep 0.02; done; echo "$MUSTER_RANK went on"'
 kill -KILL $(cat pids/daemon-1)
-until_true 10 grep -q 'node 1 (node1) is lost, with its processes 2-3; the others go on' err || complain "a lost node is not said"
+until_true 10 grep -q 'node 1 (node1) failed with ranks 2-3: daemon killed by SIGKILL; 6 of 8 ranks continue' err || complain "a lost node is not said"
 touch go
 ended
 expect 255 "a lost node, and the others go on"
@@ -150,7 +150,7 @@ nothing_left 5 "all nodes are lost"
 launch --nodes 3 -n 1 -- 'until [ -e go ]; do sleep 0.02; done'
 others=$(for pid in $(ours); do [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != musterd ] || echo "$pid"; done)
 kill -KILL $(echo "$others" | grep -vx "$(cat pids/daemon-0)" | head -1)
-until_true 10 grep -q 'its daemon ended: killed (signal 9)' err || complain "the loss of an idle node is not said"
+until_true 10 grep -q 'failed: daemon killed by SIGKILL' err || complain "the loss of an idle node is not said"
 touch go
 ended
 expect 0 "a lost node without processes"
@@ -181,8 +181,7 @@ launch --nodes 3 -n 3 --heartbeat 50ms,200ms --report report -- "$forever"
 kill -STOP $(cat pids/daemon-1)
 ended
 expect 255 "a stopped daemon that nobody hears"
-says "muster: node 1 (node1) is lost, with its process 1: nobody has heard it for " \
-    "; ending the job (--on-failure continue goes on)" "muster: node 1 (node1) was lost: nobody has heard it for "
+says "muster: node 1 (node1) failed with rank 1: no heartbeat for " "; terminating the job" "node 1 failed: no heartbeat for "
 grep -q '^{"job":1,"kind":"node","processes":1,"node":1,.*"ranks":\[1\],"verdict":"silent","cause":"silence","period_ms":50.0,"timeout_ms":200.0,' report ||
     complain "the report of a node that nobody hears: $(cat report)"
 nothing_left 5 "a stopped daemon that nobody hears"
@@ -193,7 +192,7 @@ kill -STOP $(cat pids/daemon-1)
 touch go
 ended
 expect 3 "a stopped daemon, and a job that is ended"
-says "muster: node 1 (node1) does not end its processes: it is killed"
+says "muster: node 1 (node1) did not end its processes in time; killing it"
 nothing_left 5 "a stopped daemon, and a job that is ended"
 
 finish

@@ -95,11 +95,11 @@ if [ -w /dev/full ]; then
     ln -s /dev/full full/rank-0.out
     run --output-dir full sh -c 'echo x; sleep 1000'
     expect 1 "--output-dir on a full disk"
-    says "full/rank-0.out cannot be written: No space left on device"
+    says "cannot write to full/rank-0.out: No space left on device"
     MUSTER_TEST=$tag timeout 60 "$MUSTER" run -n 2 sh -c 'echo x; sleep 1000' >/dev/full 2>err
     code=$?
     expect 1 "standard output on a full disk"
-    says "standard output cannot be written: No space left on device"
+    says "cannot write to standard output: No space left on device"
 fi
 
 # ---- readers ----

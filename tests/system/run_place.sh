@@ -15,7 +15,7 @@ expect 0 "--map-by slot"
 [ "$(nodes)" = 0001112 ] || complain "ranks do not fill the slots: $(nodes)"
 run --nodes 2 --slots 2 -n 5 true </dev/null
 expect 2 "more processes than slots"
-says "5 processes do not fit: 2 nodes with --slots 2 take 4; --oversubscribe"
+says "5 processes do not fit: 2 nodes with --slots 2 take 4 (to start them anyway: --oversubscribe)"
 run --nodes 2 --slots 2 -n 5 --map-by slot --oversubscribe --bind-to core --report-bindings sh -c "$where" </dev/null
 expect 0 "--oversubscribe"
 [ "$(nodes)" = 00011 ] || complain "more processes than slots are not spread evenly: $(nodes)"
@@ -35,10 +35,10 @@ expect 0 "-H"
 # A death in a job that goes round the nodes: all are told, and a node takes its own ranks along.
 run --nodes 2 -n 6 --map-by node sh -c '[ $MUSTER_RANK != 3 ] || exit 7; exec sleep 60' </dev/null
 expect 7 "a process that fails"
-says "process 3 on node 1 (node1): exit code 7"
+says "rank 3 failed on node 1 (node1): exit code 7"
 run --nodes 2 -n 5 --map-by node --on-failure continue sh -c '[ $MUSTER_RANK != 3 ] || kill -9 $PPID; [ $MUSTER_NODE = 0 ] || exec sleep 60' </dev/null
 expect 255 "a node that is lost"
-says "node 1 (node1) is lost, with its processes 1, 3"
+says "node 1 (node1) failed with ranks 1, 3"
 
 # Cores: all but one are taken away, so that any host will do.
 only=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
@@ -52,7 +52,7 @@ expect 0 "--bind-to core"
 grep -qE '^muster: rank 0 on node 0 \(node0\) is bound to core [0-9]+: \[[^B]*B[^B]*\]$' err || complain "no picture"
 run_on_one --nodes 3 --bind-to core true </dev/null
 expect 1 "more processes than cores"
-[ "$(grep -c 'cannot start the job: 3 processes cannot have a core each: its host has 1 (--bind-to none, or core:overload-allowed)' err)" -eq 1 ] ||
+[ "$(grep -c 'cannot start the job on node 0 (node0): 3 processes cannot have a core each: its host has 1 (--bind-to none, or core:overload-allowed)' err)" -eq 1 ] ||
     complain "it is not said once that there are too few cores"
 run_on_one --nodes 3 --bind-to core:overload-allowed --report-bindings true </dev/null
 expect 0 "cores that are shared"

@@ -23,14 +23,14 @@ start() {
     wait_until 30 test -s here.0 -a -s here.1 || { complain "not all are here: $(cat run.err)"; exit 1; }
     machine=$(cut -d / -f 3 here.0)
     for node in 0 1; do
-        net_exec "${net_hosts[node]}" "$MUSTER" status --machine "$machine" --json >status$node
+        net_exec "${net_hosts[node]}" "$MUSTER" status --cluster "$machine" --json >status$node
         daemons[node]=$(of_node $node status$node | number pid)
     done
 }
 daemons=()
 
 # deaths NODE: what that node was told of nodes
-deaths() { net_exec "${net_hosts[$1]}" "$MUSTER" events --machine "$machine" --json 2>/dev/null | grep '"event":"node"'; }
+deaths() { net_exec "${net_hosts[$1]}" "$MUSTER" events --cluster "$machine" --json 2>/dev/null | grep '"event":"node"'; }
 told() { deaths "$1" | grep -q "\"node\":$2,"; }
 
 # finish WHAT: whatever is left ends with the launcher
@@ -53,7 +53,7 @@ wait_until 30 told 0 1 || complain "stopped: node 0 is not told: $(cat run.err)"
 took=$(($(now_ms) - before))
 echo "a stopped node was declared, and that was read, after $took ms"
 [ "$took" -le $((2 * timeout_ms + 500)) ] || complain "stopped: that took $took ms"
-wait_until 10 grep -q 'node 1 .* is lost' run.err || complain "stopped: the launcher does not know: $(cat run.err)"
+wait_until 10 grep -q 'node 1 .* failed' run.err || complain "stopped: the launcher does not know: $(cat run.err)"
 kill -CONT "${daemons[1]}"
 wait_until 30 gone "${daemons[1]}" || complain "stopped: when it goes on, it does not learn that it was declared"
 ! gone "${daemons[0]}" || complain "stopped: the other daemon has ended, too: $(cat run.err)"
@@ -82,11 +82,11 @@ net_exec "$net_hub" nft add element bridge muster down '{ port1 }'
 wait_until 30 told 0 1 || complain "cut off: node 0 is not told: $(cat run.err)"
 ! told 1 0 || complain "cut off: the one that is cut off declares the other one"
 undecided() {
-    net_exec "${net_hosts[1]}" "$MUSTER" events --machine "$machine" 2>&1 |
+    net_exec "${net_hosts[1]}" "$MUSTER" events --cluster "$machine" 2>&1 |
         grep -q 'node 1 cannot tell whether node 0 is dead: nobody else is left to ask'
 }
 wait_until 30 undecided || complain "cut off: node 1 does not say that it cannot tell: $(deaths 1)"
-net_exec "${net_hosts[1]}" "$MUSTER" status --machine "$machine" >out
+net_exec "${net_hosts[1]}" "$MUSTER" status --cluster "$machine" >out
 grep -q '^node 1 cannot tell whether node 0 is dead: nobody else is left to ask$' out || complain "cut off: status: $(cat out)"
 for set in pairs up down; do net_exec "$net_hub" nft flush set bridge muster $set; done
 wait_until 30 gone "${daemons[1]}" || complain "cut off: when it is back, it does not learn that it was declared"
@@ -96,7 +96,7 @@ finish "cut off"
 # ---- two nodes without a launcher: nobody is declared, and it is said ----
 
 bring_up 2 || exit 1
-undecided() { "$MUSTER" "$1" --machine "$machine" 2>&1 | grep -q 'node 0 cannot tell whether node 1 is dead: nobody else is left to ask'; }
+undecided() { "$MUSTER" "$1" --cluster "$machine" 2>&1 | grep -q 'node 0 cannot tell whether node 1 is dead: nobody else is left to ask'; }
 kill -STOP "${pids[1]}"
 wait_until 30 undecided status || complain "by hand: status does not say that node 0 cannot tell"
 undecided events || complain "by hand: events do not say that node 0 cannot tell"

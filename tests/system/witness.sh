@@ -24,8 +24,8 @@ nothing_on_host() { [ -z "$(on_host "$1")" ]; }
 # W3: when that is said, nothing but the witness that said it may be left.
 nothing_is_left() { # NODE
     local pid
-    wait_until 20 eval 'at 0 "$MUSTER" why '"$1"' --machine "$machine" | grep -q "no process of the node is left"' ||
-        complain "that nothing is left of node $1 is not known: $(at 0 "$MUSTER" why "$1" --machine "$machine")"
+    wait_until 20 eval 'at 0 "$MUSTER" why '"$1"' --cluster "$machine" | grep -q "no process of the node is left"' ||
+        complain "that nothing is left of node $1 is not known: $(at 0 "$MUSTER" why "$1" --cluster "$machine")"
     for pid in $(on_host "$1"); do
         [ "$(cat "/proc/$pid/comm" 2>/dev/null || echo muster-witness)" = muster-witness ] ||
             complain "nothing is left of node $1, and yet: $(ps -o pid,args -p "$pid")"

@@ -121,16 +121,18 @@ static void add_lines(void *owner, const char *lines)
     strncat(summary, lines, sizeof summary - strlen(summary) - 1);
 }
 
-/* The sentence about who was told of the failure whose line begins so. */
+/* Who was notified, by the line of the summary that begins so. */
 static const char *said_of(struct run_deaths *deaths, const char *failure)
 {
+    const struct run_tally tally = {.go_on = true, .failed = 1, .first_who = "rank 0"};
     summary[0] = '\0';
-    run_deaths_summary(deaths, 0, add_lines, NULL);
+    run_deaths_summary(deaths, &tally, add_lines, NULL);
     char *line = strstr(summary, failure);
     assert_non_null(line);
-    line = strchr(line, '\n') + 1;
     *strchr(line, '\n') = '\0';
-    return line + strspn(line, " ");
+    char *notified = strstr(line, " of ");
+    assert_non_null(notified);
+    return notified - 1;
 }
 
 static void end(struct run_deaths *deaths)
@@ -151,9 +153,8 @@ static void a_node_that_died_untold_is_counted(void **state)
     tell(deaths, 1, 0, 1);
     lose(deaths, 3); /* before it has told anybody */
     tell(deaths, 2, 0, 2);
-    assert_string_equal(said_of(deaths, "muster: process 0"),
-                        "2 of 3 other nodes told their processes; the first after 1.00 ms, the "
-                        "last (node 2) after 2.00 ms.");
+    assert_string_equal(said_of(deaths, "  rank 0 on node 0"),
+                        "2 of 3 other nodes notified in 1.00 to 2.00 ms");
     end(deaths);
 }
 
@@ -167,12 +168,35 @@ static void nodes_that_died_later_do_not_change_what_was_said(void **state)
     lose(deaths, 0); /* its own node does not count */
     lose(deaths, 2);
     lose(deaths, 3);
-    assert_string_equal(said_of(deaths, "muster: process 0"),
-                        "1 of 3 other nodes, 1, told its processes after 1.00 ms.");
-    assert_string_equal(said_of(deaths, "muster: node 0"),
-                        "None of 3 other nodes has said that it told its processes.");
-    assert_string_equal(said_of(deaths, "muster: node 3"),
-                        "None of 1 other node has said that it told its processes.");
+    assert_string_equal(said_of(deaths, "  rank 0 on node 0"),
+                        "1 of 3 other nodes notified in 1.00 ms");
+    assert_string_equal(said_of(deaths, "  node 0 (node0)"),
+                        "0 of 3 other nodes confirmed notification");
+    assert_string_equal(said_of(deaths, "  node 3 (node3)"),
+                        "0 of 1 other node confirmed notification");
+    end(deaths);
+}
+
+static void ranks_that_failed_alike_are_one_line(void **state)
+{
+    (void)state;
+    struct run_deaths *deaths = begin();
+    const struct run_tally tally = {.seconds = 1.25,
+                                    .exited = 1,
+                                    .failed = 3,
+                                    .go_on = true,
+                                    .code = 137,
+                                    .first_who = "rank 0"};
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        struct mu_evidence evidence = killed(rank);
+        run_deaths_process(deaths, rank, &evidence);
+    }
+    summary[0] = '\0';
+    run_deaths_summary(deaths, &tally, add_lines, NULL);
+    assert_string_equal(summary,
+                        "muster: job 1 finished after 1.2 s: 1 rank exited with code 0, 3 failed\n"
+                        "  3 ranks, first rank 0 on node 0   killed by SIGKILL\n"
+                        "muster: exit code 137 is that of the first failure, rank 0\n");
     end(deaths);
 }
 
@@ -180,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_that_died_untold_is_counted),
+        cmocka_unit_test(ranks_that_failed_alike_are_one_line),
         cmocka_unit_test(nodes_that_died_later_do_not_change_what_was_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

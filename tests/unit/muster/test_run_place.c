@@ -113,23 +113,22 @@ static void more_than_slots_needs_a_word(void **state)
     struct run_place place = {0}, over = {.oversubscribe = true};
     expect_error(&place, 4, 2, &hosts, NULL);
     expect_error(&place, 5, 2, &hosts,
-                 "5 processes do not fit: the hosts have 4 slots; --oversubscribe starts them "
-                 "nevertheless");
+                 "5 processes do not fit: the hosts have 4 slots (to start them anyway: "
+                 "--oversubscribe)");
     expect_error(&over, 500, 2, &hosts, NULL);
     assert_true(run_place_is_oversubscribed(&over, 5, 2, &hosts));
     assert_false(run_place_is_oversubscribed(&over, 4, 2, &hosts));
     two[1].max_slots = 2;
     expect_error(&over, 5, 2, &hosts, NULL);
-    expect_error(&over, 6, 2, &hosts,
-                 "6 processes do not fit: the hosts take at most 5 by their max_slots");
+    expect_error(&over, 6, 2, &hosts, "6 processes do not fit: max_slots of the hosts allow 5");
     /* Nodes of this host have any number of slots, unless it is said. */
     expect_error(&place, 1 << 20, 1, &none, NULL);
     assert_false(run_place_is_oversubscribed(&place, 1 << 20, 1, &none));
     place.slots = 3;
     expect_error(&place, 6, 2, &none, NULL);
     expect_error(&place, 7, 2, &none,
-                 "7 processes do not fit: 2 nodes with --slots 3 take 6; --oversubscribe starts "
-                 "them nevertheless");
+                 "7 processes do not fit: 2 nodes with --slots 3 take 6 (to start them "
+                 "anyway: --oversubscribe)");
 }
 
 static void expect_nodes(const struct run_place *place, uint32_t ranks, uint32_t nodes,
