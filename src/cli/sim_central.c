@@ -57,20 +57,24 @@ int cmd_sim_central(int argc, char **argv)
     const char *rules = "ours";
     const struct arg args[] = {
         {"nodes", ARG_NUMBER, &nodes, 2, SIM_CHECK_CENTRAL_NODES_MAX, "N",
-         "the master and its hosts (64)"},
-        {"cycles", ARG_NUMBER, &cycles, 1, 10000000, "N", "rounds of polls (10000)"},
-        {"rules", ARG_CHOICE, &rules, 0, 0, "ours|printed", "ours, or those of the paper (ours)"},
-        {"round-trip-ms", ARG_NUMBER, &trip_ms, 1, 10000, "MS", "on average (50)"},
-        {"cycle-ms", ARG_NUMBER, &cycle_ms, 5, 3600000, "MS", "ours: between two polls (500)"},
-        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "what is drawn: delays (1)"},
+         "nodes, with the master [default: 64]"},
+        {"cycles", ARG_NUMBER, &cycles, 1, 10000000, "N", "rounds of polls [default: 10000]"},
+        {"rules", ARG_CHOICE, &rules, 0, 0, "ours|printed",
+         "our rules, or those of the paper [default: ours]"},
+        {"round-trip-ms", ARG_NUMBER, &trip_ms, 1, 10000, "MS", "mean round trip [default: 50]"},
+        {"cycle-ms", ARG_NUMBER, &cycle_ms, 5, 3600000, "MS",
+         "time between two polls [default: 500]"},
+        {"seed", ARG_NUMBER, &seed, 0, INT64_MAX, "S", "random seed for delays [default: 1]"},
         {"json", ARG_FLAG, &json, 0, 0, NULL, "one JSON object"},
     };
     const struct command command = {
-        "muster sim central",
-        "A master polls hosts that are all well: how many does it declare?  By the rules of the\n"
-        "daemon's code, or as the paper prints them, with a timeout of 20 round trips from which\n"
-        "each answer is subtracted.  Exit 1 when our rules declare one.",
-        NULL, args, sizeof args / sizeof args[0]};
+        .path = "muster sim central",
+        .about = "Simulate the central detector with healthy hosts, and count false positives.",
+        .args = args,
+        .count = sizeof args / sizeof args[0],
+        .examples = "muster sim central --nodes 64\nmuster sim central --rules printed",
+        .exits = "0 success   1 our rules declared a healthy host   2 usage error",
+    };
     args_parse(&command, argc, argv);
     struct sim_run_central run = {.nodes = (uint32_t)nodes,
                                   .seed = seed,

@@ -77,7 +77,7 @@ refuses "'link'" "there are: spread, ring, agree" -- sim check link
 refuses "there are: spread, ring, agree" -- sim check
 refuses "'nonsense'" "there are: spread, link, agree, gather" -- sim explore nonsense
 refuses "there are: spread, link, agree, gather" -- sim explore
-refuses "no FILE" -- sim replay
+refuses "missing FILE" -- sim replay
 for command in "spread --nodes" "spread --seed" "spread --kill" "spread --record" "check spread --seeds" \
     "check spread --mutant" "explore spread --crashes"; do
     refuses "--${command##*--} needs a value" -- sim $command
