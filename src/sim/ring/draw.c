@@ -380,9 +380,11 @@ static void draw_taken_still(struct ring_draw *draw)
     uint64_t spare_ns = config->timeout_ns - config->period_ns, from_ns = cut->at_ns;
     uint64_t at_ns = from_ns + config->timeout_ns, until_ns = from_ns + cut->for_ns;
     mu_slot observer = cut->peer;
-    bool is_observer = chance(draw, 60);
-    for (uint64_t i = between(draw, 2, 5); i > 0; i--) {
-        mu_slot node = is_observer ? observer : (observer + 1 + i % 3) % config->size;
+    bool is_observer = chance(draw, 50);
+    for (uint64_t i = is_observer ? between(draw, 2, 5) : 12; i > 0; i--) {
+        mu_slot node = is_observer ? observer : (observer + 1 + i % 4) % config->size;
+        if (node == cut->node)
+            continue;
         uint64_t least_ns = is_observer ? config->period_ns + spare_ns / 4 : spare_ns / 6;
         add_at(draw, RING_FAULT_STOP, node, between(draw, at_ns, until_ns))->for_ns =
             between(draw, least_ns, config->timeout_ns);

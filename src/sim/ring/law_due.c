@@ -264,6 +264,17 @@ static uint64_t lease_bound_ns(const struct ring_world *world, mu_slot observer)
            stood_still_ns(world, by, base_ns) + stood_still_ns(world, observer, base_ns);
 }
 
+/* One between the two is well, and the word that it was declared has not come to the observer,
+ * which is on another side: that one is observed. */
+static bool is_one_between(const struct ring_world *world, mu_slot slot, mu_slot observer)
+{
+    for (mu_slot at = ring_next(world, slot); world->plan->small && at != observer;
+         at = ring_next(world, at))
+        if (ring_is_well(world, at) && !ring_pair(world, observer, at)->knows)
+            return true;
+    return false;
+}
+
 void ring_law_on_due(struct ring_world *world, uint32_t index)
 {
     const struct ring_failure *failure = &world->law.failures[index];
@@ -281,6 +292,8 @@ void ring_law_on_due(struct ring_world *world, uint32_t index)
                                                           : loop_ns + world->plan->queue_ns_max);
     if (observer != failure->slot)
         until_ns = ring_law_max(until_ns, lease_bound_ns(world, observer));
+    if (observer != failure->slot && is_one_between(world, failure->slot, observer))
+        until_ns = ring_law_max(until_ns, now_ns + world->law.timeout_ns_min);
     if (now_ns <= until_ns) {
         ring_world_push(world, until_ns + 1000, RING_DUE, failure->slot, 0, index);
         return;
