@@ -191,6 +191,7 @@ static void run(const struct command *command, const struct flags *flags, const 
     } else if (strcmp(what, "spread") == 0) {
         struct explore_spread spread = {.nodes = (uint32_t)flags->nodes,
                                         .crashes = (uint32_t)flags->crashes,
+                                        .returns = (uint32_t)flags->returns,
                                         .posts = (uint32_t)flags->posts,
                                         .root_at_dead = flags->root_at_dead,
                                         .broken_rules = broken};
@@ -251,7 +252,7 @@ int cmd_sim_explore(int argc, char **argv)
          "view: nodes on one side, as bits; 0: any [default: 0]"},
         {"heals", ARG_FLAG, &flags.heals, 0, 0, NULL, "view: the partition heals in the end"},
         {"returns", ARG_NUMBER, &flags.returns, 0, 2, "R",
-         "view: hosts that return after a failure [default: 0]"},
+         "spread, view: nodes that return after a failure [default: 0]"},
         {"leaves", ARG_NUMBER, &flags.leaves, 0, 2, "L", "view: nodes that leave [default: 0]"},
         {"rules", ARG_CHOICE, &flags.rules, 0, 0, "ours|printed",
          "agree: our rules, or those of the paper [default: ours]"},

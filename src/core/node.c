@@ -15,10 +15,10 @@ static struct mu_node *lay_out(struct mu_arena *arena, const struct mu_config *c
     struct mu_node *node = mu_arena_array_line(arena, 1, sizeof *node);
     struct mu_node *target = node == NULL ? &unused : node;
     target->config = *config;
-    mu_spread_init(&target->spread, arena, config, &target->links, &target->dead);
+    mu_spread_init(&target->spread, arena, config, &target->links, &target->roster);
     mu_links_init(&target->links, arena, (uint16_t)config->limits.links, config->limits.window,
                   config->ack_delay_ns);
-    mu_roster_init(&target->dead, arena, config->size, config->limits.dead);
+    mu_roster_init(&target->roster, arena, config->size, config->limits.dead);
     mu_seen_init(&target->seen, arena, config->limits.seen,
                  (config->broken_rules & MU_BROKEN_SEEN_APART) != 0);
     return node;
@@ -37,14 +37,17 @@ struct mu_node *mu_node_init(void *memory, size_t bytes, const struct mu_config 
     assert(memory != NULL && mu_config_error(config) == NULL);
     struct mu_arena arena;
     mu_arena_init(&arena, memory, bytes);
-    return lay_out(&arena, config);
+    struct mu_node *node = lay_out(&arena, config);
+    mu_roster_join(&node->roster, config->self, config->incarnation); /* a founder is in already */
+    return node;
 }
 
 uint32_t mu_node_effects_max(const struct mu_config *config)
 {
-    /* A full ring on every edge, an opening on each, an acknowledgement and a word that there is
-     * room on every link, and a few of the rest: deliver, close, fenced, faults. */
-    uint32_t edges = mu_graph_edges(config->size);
+    /* A full ring on every edge, and on one more that led elsewhere when the step began, an opening
+     * on each, an acknowledgement and a word that there is room on every link, and a few of the
+     * rest: deliver, close, fenced, faults. */
+    uint32_t edges = mu_graph_edges(config->slots) + 1;
     return edges * (config->limits.window + 1u) + 2 * config->limits.links + 8;
 }
 
@@ -60,7 +63,10 @@ static void cut(struct mu_node *node, mu_slot slot, struct mu_update *update)
     struct mu_link *link = mu_links_find(&node->links, slot);
     if (link == NULL || is_broken(node, MU_BROKEN_NO_FENCE))
         return;
-    mu_links_remove(&node->links, link);
+    if (is_broken(node, MU_BROKEN_KEEPS_RING))
+        mu_link_down(link);
+    else
+        mu_links_remove(&node->links, link);
     mu_update_close(update, MU_CLOSE_DEAD, slot);
 }
 
@@ -79,8 +85,8 @@ static bool is_death_known(const struct mu_node *node, const struct mu_notice_id
     mu_slot slot = (mu_slot)id->index;
     uint32_t incarnation = mu_notice_incarnation(id);
     if (mu_notice_is_proof(id) && !is_broken(node, MU_BROKEN_FIRST_WINS))
-        return mu_roster_is_proven(&node->dead, slot, incarnation);
-    return mu_roster_is_out(&node->dead, slot, incarnation);
+        return mu_roster_is_proven(&node->roster, slot, incarnation);
+    return mu_roster_is_out(&node->roster, slot, incarnation);
 }
 
 /* Heard before?  Most copies are of something that is still held. */
@@ -96,9 +102,9 @@ static bool is_known(struct mu_node *node, const struct mu_notice_id *id, mu_slo
 static enum mu_fault check_shape(const struct mu_node *node, const struct mu_notice *notice)
 {
     const struct mu_notice_id *id = &notice->id;
-    uint32_t size = node->spread.size;
-    if (notice->root >= size || (id->kind == MU_NOTICE_NODE_DEAD && id->index >= size) ||
-        (id->kind == MU_NOTICE_PAYLOAD && id->stream >> 32 >= size))
+    uint32_t slots = node->config.slots;
+    if (notice->root >= slots || (id->kind == MU_NOTICE_NODE_DEAD && id->index >= slots) ||
+        (id->kind == MU_NOTICE_PAYLOAD && id->stream >> 32 >= slots))
         return MU_FAULT_SLOT_RANGE;
     if (notice->length > node->spread.payload_bytes)
         return MU_FAULT_PAYLOAD_LENGTH;
@@ -112,10 +118,10 @@ static enum mu_fault check_room(const struct mu_node *node, const struct mu_noti
     if (is_own_death(node, id))
         return MU_FAULT_NONE;
     if (mu_notice_is_proof(id) &&
-        mu_roster_is_out(&node->dead, (mu_slot)id->index, mu_notice_incarnation(id)))
+        mu_roster_is_out(&node->roster, (mu_slot)id->index, mu_notice_incarnation(id)))
         return MU_FAULT_NONE; /* it takes the place of the notice without proof */
     if (id->kind == MU_NOTICE_NODE_DEAD) {
-        bool fits = mu_roster_fits(&node->dead, (mu_slot)id->index) &&
+        bool fits = mu_roster_fits(&node->roster, (mu_slot)id->index) &&
                     node->spread.deaths < node->config.limits.dead;
         return fits ? MU_FAULT_NONE : MU_FAULT_DEAD_FULL;
     }
@@ -145,20 +151,27 @@ static enum mu_fault judge(struct mu_node *node, const struct mu_notice *notice,
     return check_room(node, &notice->id, from);
 }
 
+/* The edges that lead to somebody new since the roster has changed at 'slot'. */
+static uint64_t mend(struct mu_node *node, mu_slot slot, struct mu_update *update)
+{
+    uint64_t fresh;
+    enum mu_fault fault = mu_spread_mend(&node->spread, slot, &fresh, update);
+    if (fault != MU_FAULT_NONE)
+        mu_update_fault(update, fault, slot);
+    return fresh;
+}
+
 /* Order: mark dead, cut, forward the notice, send to the replacements what they may lack.  Of a
  * proof that comes later only the forwarding is left to do. */
 static void learn_node_dead(struct mu_node *node, const struct mu_notice *notice, mu_slot from,
                             struct mu_update *update)
 {
     mu_slot slot = (mu_slot)notice->id.index;
-    uint64_t fresh;
-    mu_roster_out(&node->dead, slot, mu_notice_incarnation(&notice->id));
+    mu_roster_out(&node->roster, slot, mu_notice_incarnation(&notice->id));
     if (mu_notice_is_proof(&notice->id))
-        mu_roster_prove(&node->dead, slot, mu_notice_incarnation(&notice->id));
+        mu_roster_prove(&node->roster, slot, mu_notice_incarnation(&notice->id));
     cut(node, slot, update);
-    enum mu_fault fault = mu_spread_mend(&node->spread, &fresh, update);
-    if (fault != MU_FAULT_NONE)
-        mu_update_fault(update, fault, slot);
+    uint64_t fresh = mend(node, slot, update);
     mu_spread_learn(&node->spread, notice, from, node->now_ns, update);
     mu_spread_resend(&node->spread, fresh, node->now_ns, update);
 }
@@ -271,7 +284,7 @@ static enum mu_fault on_notice(struct mu_node *node, struct mu_link *link,
     if (judged != MU_FAULT_NONE)
         mu_update_fault(update, judged, link->peer);
     else if (!is_broken(node, MU_BROKEN_FENCE_RELAYED) ||
-             !mu_roster_is_vacant(&node->dead, notice.root))
+             !mu_roster_is_vacant(&node->roster, notice.root))
         learn(node, &notice, link->peer, is_news, update);
     return MU_FAULT_NONE;
 }
@@ -304,12 +317,18 @@ static void tell_room(struct mu_node *node, struct mu_update *update)
     }
 }
 
+/* Who has come back has nothing to do with frames of before. */
+static bool is_of(const struct mu_node *node, const struct mu_link *link, uint32_t incarnation)
+{
+    return link->incarnation == incarnation || is_broken(node, MU_BROKEN_OLD_FRAMES);
+}
+
 static void on_recv(struct mu_node *node, const struct mu_event *event, struct mu_update *update)
 {
     mu_slot from = event->recv.from;
     const struct mu_frame *frame = event->recv.frame;
     struct mu_link *link = from < node->spread.size ? link_to(node, from) : NULL;
-    if (link == NULL || !link->up) {
+    if (link == NULL || !link->up || !is_of(node, link, event->recv.incarnation)) {
         node->strays++; /* the fence: a dead node has no link */
         return;
     }
@@ -325,13 +344,14 @@ static void on_recv(struct mu_node *node, const struct mu_event *event, struct m
 static void on_link_up(struct mu_node *node, const struct mu_event *event, struct mu_update *update)
 {
     mu_slot peer = event->link_up.peer;
-    if (peer >= node->config.size || peer == node->config.self) {
+    uint32_t incarnation = event->link_up.incarnation;
+    if (peer >= node->config.slots || peer == node->config.self) {
         mu_update_fault(update, MU_FAULT_SLOT_RANGE, peer);
         return;
     }
-    /* Until views admit returning nodes, a slot that is out stays out. */
-    if (mu_roster_is_vacant(&node->dead, peer)) {
-        mu_update_close(update, MU_CLOSE_DEAD, peer);
+    if (!mu_roster_is_in(&node->roster, peer, incarnation)) {
+        bool is_dead = mu_roster_is_out(&node->roster, peer, incarnation);
+        mu_update_close(update, is_dead ? MU_CLOSE_DEAD : MU_CLOSE_RETURNED, peer);
         return;
     }
     struct mu_link *link = mu_links_get(&node->links, peer);
@@ -340,16 +360,11 @@ static void on_link_up(struct mu_node *node, const struct mu_event *event, struc
         mu_update_close(update, MU_CLOSE_FULL, peer);
         return;
     }
-    /* Another incarnation knows nothing of what this link counts. */
-    if (link->incarnation != 0 && link->incarnation != event->link_up.incarnation) {
-        mu_update_close(update, MU_CLOSE_RETURNED, peer);
-        return;
-    }
     if (is_broken(node, MU_BROKEN_LINK_FORGETS)) {
         link->sent = link->received = 0;
         link->pending = 0;
     }
-    mu_link_up(link, event->link_up.incarnation);
+    mu_link_up(link, incarnation);
     uint64_t has = event->link_up.peer_has;
     enum mu_fault fault = MU_FAULT_NONE;
     if (has < link->sent - link->pending)
@@ -372,8 +387,9 @@ static void on_link_down(struct mu_node *node, const struct mu_event *event,
     if (link == NULL)
         return; /* cut already */
     mu_link_down(link);
+    /* Who has come back may have taken an edge over whose frames are still on their way. */
     bool is_edge = mu_spread_edge_of(&node->spread, link->peer) < node->spread.edge_count;
-    if (is_edge && !link->asked) {
+    if ((is_edge || link->pending > 0) && !link->asked) {
         link->asked = true;
         mu_update_add(update, MU_DO_OPEN)->peer = link->peer;
     }
@@ -424,6 +440,56 @@ static void on_post(struct mu_node *node, const struct mu_event *event, struct m
         node->posted++;
 }
 
+/* ---- members ---- */
+
+/* Before the start: no link is laid yet, and nobody needs to be told. */
+static void take_first_view(struct mu_node *node, const struct mu_roster_entry *entry)
+{
+    if (entry->in)
+        mu_roster_join(&node->roster, entry->slot, entry->incarnation);
+    else
+        mu_roster_out(&node->roster, entry->slot, entry->incarnation);
+    if (!entry->in && entry->proven)
+        mu_roster_prove(&node->roster, entry->slot, entry->incarnation);
+}
+
+/* Whoever was there before is dead, and everybody is to hear that. */
+static bool bury(struct mu_node *node, mu_slot slot, uint32_t incarnation, struct mu_update *update)
+{
+    uint32_t before = mu_roster_incarnation(&node->roster, slot);
+    if (before == 0 || before >= incarnation || is_broken(node, MU_BROKEN_JOIN_NO_DEATH))
+        return true;
+    struct mu_notice notice = {.id = mu_notice_node(slot, before), .root = node->config.self};
+    return see(node, &notice, update);
+}
+
+/* Somebody is in: edges lead there, and what is held goes over them once. */
+static void on_member(struct mu_node *node, const struct mu_event *event, struct mu_update *update)
+{
+    const struct mu_roster_entry *entry = &event->member.entry;
+    if (entry->slot >= node->config.slots) {
+        mu_update_fault(update, MU_FAULT_SLOT_RANGE, entry->slot);
+    } else if (!mu_roster_fits(&node->roster, entry->slot)) {
+        mu_update_fault(update, MU_FAULT_DEAD_FULL, entry->slot);
+    } else if (!node->started) {
+        take_first_view(node, entry);
+    } else if (bury(node, entry->slot, entry->incarnation, update) && !node->fenced &&
+               mu_roster_join(&node->roster, entry->slot, entry->incarnation)) {
+        uint64_t fresh = mend(node, entry->slot, update);
+        if (!is_broken(node, MU_BROKEN_NEWCOMER))
+            mu_spread_resend(&node->spread, fresh, node->now_ns, update);
+    }
+}
+
+static void on_forget(struct mu_node *node, const struct mu_event *event)
+{
+    if (event->forget.kind == MU_NOTICE_NODE_DEAD)
+        mu_spread_death_is_over(&node->spread, event->forget.slot, (uint32_t)event->forget.stream,
+                                node->now_ns);
+    else
+        mu_seen_forget(&node->seen, event->forget.kind, event->forget.stream);
+}
+
 static void dispatch(struct mu_node *node, const struct mu_event *event, struct mu_update *update)
 {
     switch (event->type) {
@@ -449,7 +515,10 @@ static void dispatch(struct mu_node *node, const struct mu_event *event, struct 
         on_post(node, event, update);
         return;
     case MU_EVENT_FORGET:
-        mu_seen_forget(&node->seen, event->forget.kind, event->forget.stream);
+        on_forget(node, event);
+        return;
+    case MU_EVENT_MEMBER:
+        on_member(node, event, update);
         return;
     }
     abort();
@@ -458,7 +527,7 @@ static void dispatch(struct mu_node *node, const struct mu_event *event, struct 
 void mu_node_step(struct mu_node *node, const struct mu_event *event, struct mu_update *update)
 {
     assert(event->now_ns >= node->now_ns);
-    assert(node->started || event->type == MU_EVENT_START);
+    assert(node->started || event->type == MU_EVENT_START || event->type == MU_EVENT_MEMBER);
     node->now_ns = event->now_ns;
     update->count = 0;
     if (!node->fenced)
@@ -476,12 +545,12 @@ void mu_node_step(struct mu_node *node, const struct mu_event *event, struct mu_
     update->deadline_ns[MU_TIMER_RETAIN] = mu_spread_retain_due_ns(&node->spread);
 }
 
-uint64_t mu_node_link_has(struct mu_node *node, mu_slot peer)
+uint64_t mu_node_link_has(struct mu_node *node, mu_slot peer, uint32_t incarnation)
 {
     const struct mu_link *link = mu_links_find(&node->links, peer);
     if (link == NULL || is_broken(node, MU_BROKEN_LINK_FORGETS))
         return 0;
-    return link->received;
+    return link->incarnation == incarnation ? link->received : 0;
 }
 
 /* ---- fingerprint ---- */
@@ -521,12 +590,13 @@ void mu_node_fingerprint_linkless(const struct mu_node *node, struct mu_fingerpr
     mu_fingerprint_add(print, (uint64_t)node->owes_room << 2 | (uint64_t)node->started << 1 |
                                   (uint64_t)node->fenced);
     mu_fingerprint_add(print, node->posted);
-    for (uint32_t i = 0; i < node->dead.count; i++) {
-        mu_fingerprint_add(print, node->dead.entries[i].slot |
-                                      (uint64_t)node->dead.entries[i].proven << 32);
-        mu_fingerprint_add(print, node->dead.entries[i].incarnation);
+    for (uint32_t i = 0; i < node->roster.count; i++) {
+        mu_fingerprint_add(print, node->roster.entries[i].slot |
+                                      (uint64_t)node->roster.entries[i].proven << 32 |
+                                      (uint64_t)node->roster.entries[i].in << 33);
+        mu_fingerprint_add(print, node->roster.entries[i].incarnation);
     }
-    mu_fingerprint_add(print, node->dead.count);
+    mu_fingerprint_add(print, node->roster.count);
     for (uint32_t i = 0; i < node->seen.count; i++) {
         mu_fingerprint_add(print, node->seen.ranges[i].kind);
         mu_fingerprint_add(print, node->seen.ranges[i].stream);

@@ -24,7 +24,7 @@ struct mu_node {
     bool owes_room; /* some peer was told that there is none, and is to be told when there is */
     struct mu_links links;
     struct mu_spread spread;
-    struct mu_roster dead;
+    struct mu_roster roster;
     struct mu_seen seen;
     uint64_t posted; /* sequence of the last payload of this node */
     uint64_t strays; /* frames that came over no link: of the dead, or too late */
@@ -42,12 +42,14 @@ struct mu_node *mu_node_init(void *memory, size_t bytes, const struct mu_config 
 /* The most effects that one step can have. */
 uint32_t mu_node_effects_max(const struct mu_config *config);
 
-/* The one door.  'update' has room for mu_node_effects_max(); it is overwritten.  A fenced node
- * accepts every event and does nothing. */
+/* The one door.  START comes first, but for what a newcomer's first view says (MEMBER).  'update'
+ * has room for mu_node_effects_max(); it is overwritten.  A fenced node accepts every event and
+ * does nothing. */
 void mu_node_step(struct mu_node *node, const struct mu_event *event, struct mu_update *update);
 
-/* For a handshake: the last sequence received from this peer, 0 when nothing was. */
-uint64_t mu_node_link_has(struct mu_node *node, mu_slot peer);
+/* For a handshake: the last sequence received from this incarnation of the peer, 0 when nothing
+ * was. */
+uint64_t mu_node_link_has(struct mu_node *node, mu_slot peer, uint32_t incarnation);
 
 /* What the next step depends on, and nothing else: two nodes with the same fingerprint behave
  * alike. */

@@ -168,11 +168,12 @@ void mu_drive_down(void *owner, mu_slot peer)
     mu_daemon_settle(daemon);
 }
 
-void mu_drive_frame(void *owner, mu_slot peer, const struct mu_frame *frame)
+void mu_drive_frame(void *owner, mu_slot peer, uint32_t incarnation, const struct mu_frame *frame)
 {
     struct mu_daemon *daemon = owner;
     struct mu_event event = {.type = MU_EVENT_RECV};
     event.recv.from = peer;
+    event.recv.incarnation = incarnation;
     event.recv.frame = frame;
     step(daemon->drive, &event);
     if (daemon->fenced)
@@ -203,10 +204,10 @@ uint32_t mu_drive_eighths(const struct mu_drive *drive)
     return mu_spread_own_eighths(&drive->node->spread);
 }
 
-uint64_t mu_drive_has(void *owner, mu_slot peer)
+uint64_t mu_drive_has(void *owner, mu_slot peer, uint32_t incarnation)
 {
     const struct mu_daemon *daemon = owner;
-    return mu_node_link_has(daemon->drive->node, peer);
+    return mu_node_link_has(daemon->drive->node, peer, incarnation);
 }
 
 size_t mu_drive_bytes(const struct mu_drive *drive)

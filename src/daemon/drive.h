@@ -23,10 +23,10 @@ void mu_drive_start(struct mu_drive *drive);
 void mu_drive_cut(struct mu_drive *drive, mu_slot peer); /* LINK_DOWN: we closed it ourselves */
 
 /* Hooks of peers.h, whose owner is the daemon: for handshakes, LINK_UP, LINK_DOWN and RECV. */
-uint64_t mu_drive_has(void *owner, mu_slot peer);
+uint64_t mu_drive_has(void *owner, mu_slot peer, uint32_t incarnation);
 void mu_drive_up(void *owner, mu_slot peer, uint32_t incarnation, uint64_t has);
 void mu_drive_down(void *owner, mu_slot peer);
-void mu_drive_frame(void *owner, mu_slot peer, const struct mu_frame *frame);
+void mu_drive_frame(void *owner, mu_slot peer, uint32_t incarnation, const struct mu_frame *frame);
 
 /* These two return whether it was taken: without room for one more notice it was not, a fault has
  * said so, and nobody will hear of it unless it is tried again. */

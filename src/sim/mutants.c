@@ -47,6 +47,16 @@ const struct sim_mutant sim_mutants[] = {
      SIM_SPREAD},
     {"own-fills", "what a node sees leaves no room for what it hears", MU_BROKEN_OWN_FILLS,
      SIM_SPREAD},
+    {"same-again", "who comes back has the incarnation that it had", MU_BROKEN_SAME_AGAIN,
+     SIM_SPREAD},
+    {"old-frames", "frames of a dead incarnation are believed", MU_BROKEN_OLD_FRAMES, SIM_SPREAD},
+    {"keeps-ring", "what waits for a dead node goes to the one that comes back",
+     MU_BROKEN_KEEPS_RING, SIM_SPREAD},
+    {"no-newcomer", "who comes gets only what comes later", MU_BROKEN_NEWCOMER, SIM_SPREAD},
+    {"join-no-death", "a join says nothing of who was there before", MU_BROKEN_JOIN_NO_DEATH,
+     SIM_SPREAD},
+    {"deaths-kept", "the notice of a death is kept when it is over", MU_BROKEN_DEATHS_KEPT,
+     SIM_SPREAD},
     {"no-lag", "an observer's own lag is not given back", MU_DETECT_BROKEN_NO_LAG, SIM_RING},
     {"sequential-mending", "one timeout after the other", MU_DETECT_BROKEN_SEQUENTIAL, SIM_RING},
     {"fence-origin", "DEAD is believed for any incarnation", MU_DETECT_BROKEN_FENCE_ORIGIN,
@@ -230,6 +240,13 @@ static void explore_spreads(const struct sim_mutant *mutant, struct sim_mutant_r
     for (uint32_t nodes = 2; !result->caught && nodes <= 4; nodes++) {
         struct explore_spread spread = {
             .nodes = nodes, .crashes = nodes - 1, .posts = 1, .broken_rules = mutant->rule};
+        explore_spread(&spread, &options, &found);
+        result->nodes = nodes;
+        note_explore(&found, "explore spread", result);
+    }
+    for (uint32_t nodes = 2; !result->caught && nodes <= 3; nodes++) {
+        struct explore_spread spread = {
+            .nodes = nodes, .crashes = 1, .returns = 1, .posts = 1, .broken_rules = mutant->rule};
         explore_spread(&spread, &options, &found);
         result->nodes = nodes;
         note_explore(&found, "explore spread", result);

@@ -84,9 +84,9 @@ static bool is_addressable(const struct run *run, uint32_t i)
 {
     const struct mu_node *node = run->node;
     mu_slot peer = run->update.effects[i].peer;
-    if (peer >= node->config.size || peer == node->config.self)
+    if (peer >= node->config.slots || peer == node->config.self)
         return false;
-    bool good = !mu_roster_is_vacant(&node->dead, peer);
+    bool good = !mu_roster_is_vacant(&node->roster, peer);
     for (uint32_t k = i + 1; k < run->update.count && !good; k++)
         good = run->update.effects[k].type == MU_DO_CLOSE && run->update.effects[k].peer == peer;
     return good;

@@ -306,7 +306,7 @@ static void repair(struct life *life, struct mu_event *event, struct mu_frame *f
         return;
     frame->ack = has;
     if (frame->type == MU_FRAME_NOTICE)
-        frame->sequence = mu_node_link_has(life->node, peer) + 1;
+        frame->sequence = mu_node_link_has(life->node, peer, event->recv.incarnation) + 1;
 }
 
 static void live(struct life *life, int events)

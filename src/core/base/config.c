@@ -16,7 +16,7 @@ void mu_config_default(struct mu_config *config, uint32_t size, mu_slot self)
 {
     assert(size >= 1 && size <= MU_SIZE_MAX && self < size);
     memset(config, 0, sizeof *config);
-    config->size = size;
+    config->size = config->slots = size;
     config->self = self;
     config->incarnation = 1;
     config->redundant_wait_ns = 1000 * 1000;
@@ -38,11 +38,13 @@ const char *mu_config_error(const struct mu_config *config)
 {
     if (config->size < 1 || config->size > MU_SIZE_MAX)
         return "size must be between 1 and 16777216";
-    if (config->self >= config->size)
-        return "self must be below size";
+    if (config->slots < config->size || config->slots > MU_SIZE_MAX)
+        return "slots must be between size and 16777216";
+    if (config->self >= config->slots)
+        return "self must be below slots";
     if (config->incarnation == 0)
         return "incarnation must be at least 1";
-    if (config->limits.links < mu_graph_edges(config->size) || config->limits.links == 0 ||
+    if (config->limits.links < mu_graph_edges(config->slots) || config->limits.links == 0 ||
         config->limits.links > UINT16_MAX)
         return "limits.links must hold every edge of the graph, and at most 65535";
     if (config->limits.notices == 0 || config->limits.dead == 0 || config->limits.seen == 0)

@@ -3,6 +3,7 @@
 #define MU_CORE_BASE_EVENT_H
 
 #include "core/base/notice.h"
+#include "core/base/roster.h"
 #include "core/base/types.h"
 
 /* ---- frames: what one link carries ---- */
@@ -35,6 +36,7 @@ enum mu_event_type {
                        */
     MU_EVENT_POST,    /* somebody here has a payload for everybody */
     MU_EVENT_FORGET,  /* a stream of notices is over: no more news of it will come */
+    MU_EVENT_MEMBER,  /* a view has admitted a member; before START: what the first view says */
 };
 
 /* The deadlines of a node.  The driver fires each by its own; a firing handles one item. */
@@ -59,7 +61,8 @@ struct mu_event {
         } timeout;
         struct {
             mu_slot from;
-            uint64_t transit_ns; /* the driver's estimate of the time on the wire; 0: unknown */
+            uint32_t incarnation; /* of who sent it: that of the connection it came over */
+            uint64_t transit_ns;  /* the driver's estimate of the time on the wire; 0: unknown */
             const struct mu_frame *frame;
         } recv;
         /* A fresh connection, authenticated.  Frames of the one before are lost: whoever composes
@@ -80,11 +83,24 @@ struct mu_event {
             uint16_t length;
         } post;
         /* What is known of it takes no more memory.  To be said longer than retain_ns after the
-         * last notice of the stream: a copy that comes later still would count as news. */
+         * last notice of the stream: a copy that comes later still would count as news.
+         *
+         * Of a node's death: everybody who is in, and everybody who will come, knows it without
+         * this notice, which is dropped.  To be said when the view after the one that holds the
+         * death is installed.  The roster keeps the death. */
         struct {
-            uint8_t kind; /* enum mu_notice_kind, not NODE_DEAD */
-            uint64_t stream;
+            uint8_t kind;    /* enum mu_notice_kind */
+            uint64_t stream; /* of NODE_DEAD: the incarnation */
+            mu_slot slot;    /* of NODE_DEAD */
         } forget;
+        /* Once started: somebody is in.  That proves the death of whoever was there before.
+         *
+         * Before START, for one that comes to nodes that run: what its first view says of each slot
+         * that is not as at the founders' start, whether in or out.  Nothing is sent or delivered.
+         */
+        struct {
+            struct mu_roster_entry entry;
+        } member;
     };
 };
 
@@ -105,7 +121,7 @@ enum mu_close_reason {
     MU_CLOSE_DEAD = 1, /* that incarnation was declared dead: should it live, it must know */
     MU_CLOSE_RULE,     /* it broke a rule of the link; the fault before says which */
     MU_CLOSE_FULL,     /* no room here, neither for the link nor for what it carries */
-    MU_CLOSE_RETURNED, /* a new incarnation of a node whose death is not known here yet */
+    MU_CLOSE_RETURNED, /* an incarnation that no view has admitted, as far as is known here */
 };
 
 /* Pointers inside an effect are valid until the next step of the same node. */

@@ -102,6 +102,8 @@ static struct mu_roster_entry *entry_of(struct mu_roster *roster, mu_slot slot)
     memmove(entry + 1, entry, (roster->count - at) * sizeof *entry);
     *entry = (struct mu_roster_entry){.slot = slot};
     roster->count++;
+    if (slot >= roster->size)
+        roster->size = slot + 1;
     return entry;
 }
 
@@ -132,7 +134,5 @@ bool mu_roster_join(struct mu_roster *roster, mu_slot slot, uint32_t incarnation
         return false;
     struct mu_roster_entry *entry = entry_of(roster, slot);
     *entry = (struct mu_roster_entry){.slot = slot, .incarnation = incarnation, .in = true};
-    if (slot >= roster->size)
-        roster->size = slot + 1;
     return true;
 }

@@ -4,7 +4,9 @@
  * none above, and a member that comes back has a higher one.  The founders, slots below 'founders',
  * are in with incarnation 1.  What differs from that is an entry: those who died, who came back,
  * and who joined on a slot of their own.  So it grows with failures and joins, and not with size.
- */
+ *
+ * The circle of graph and tree is as large as the highest slot of which anything is known demands:
+ * two rosters that know the same have the same circle, whatever they heard first. */
 #ifndef MU_CORE_BASE_ROSTER_H
 #define MU_CORE_BASE_ROSTER_H
 
@@ -26,7 +28,7 @@ struct mu_roster {
     uint32_t count;
     uint32_t capacity;
     uint32_t founders; /* slots below are in from the start */
-    uint32_t size;     /* of the circle: all slots that anybody has ever been in are below */
+    uint32_t size;     /* of the circle: founders, and as far as anybody is known to have been */
 };
 
 void mu_roster_init(struct mu_roster *roster, struct mu_arena *arena, uint32_t founders,
@@ -68,9 +70,8 @@ bool mu_roster_out(struct mu_roster *roster, mu_slot slot, uint32_t incarnation)
 /* There is proof of a death that is known.  Returns false when that was known, too. */
 bool mu_roster_prove(struct mu_roster *roster, mu_slot slot, uint32_t incarnation);
 
-/* This incarnation is a member, and every lower one is dead.  The circle grows as far as the slot.
- * Returns false when it is in already, or it or a higher one is known to be dead.  The caller has
- * asked mu_roster_fits(). */
+/* This incarnation is a member, and every lower one is dead.  Returns false when it is in already,
+ * or it or a higher one is known to be dead.  The caller has asked mu_roster_fits(). */
 bool mu_roster_join(struct mu_roster *roster, mu_slot slot, uint32_t incarnation);
 
 #endif

@@ -75,7 +75,7 @@ const char *mu_fault_text(enum mu_fault fault)
     case MU_FAULT_SEEN_FULL:
         return "more ranges of known notices than limits.seen allows";
     case MU_FAULT_DEAD_FULL:
-        return "more dead nodes than limits.dead allows";
+        return "more nodes died, came back or joined than limits.dead allows";
     case MU_FAULT_LINKS_FULL:
         return "more links than limits.links allows";
     case MU_FAULT_PAYLOAD_LENGTH:

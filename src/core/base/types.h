@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A node's place in graph, ring and tree: 0 .. size-1.  It never changes while the node lives. */
+/* A node's id, and its place in graph, ring and tree.  It never changes, and it is never given to
+ * another node; who comes back to it has a higher incarnation. */
 typedef uint32_t mu_slot;
 
 #define MU_SLOT_NONE UINT32_MAX
@@ -28,7 +29,7 @@ enum mu_fault {
     MU_FAULT_NONE = 0,
     MU_FAULT_NOTICES_FULL,   /* more notices are held than the configuration allows */
     MU_FAULT_SEEN_FULL,      /* more ranges of known notices than the configuration allows */
-    MU_FAULT_DEAD_FULL,      /* more dead nodes than the configuration allows */
+    MU_FAULT_DEAD_FULL,      /* more nodes died or came than the configuration allows */
     MU_FAULT_LINKS_FULL,     /* more links than the configuration allows */
     MU_FAULT_PAYLOAD_LENGTH, /* a payload is longer than the configuration allows */
     MU_FAULT_SLOT_RANGE,     /* a slot is not below the machine's size */

@@ -15,6 +15,6 @@ enum { MU_ADOPTERS = 3 };
  *
  * The root, and whoever is an orphan itself, tells every orphan: those three may be waiting for it.
  * So the news comes as far as it would if everybody told every orphan. */
-bool mu_adopts(const struct mu_roster *dead, mu_slot root, mu_slot self, mu_slot orphan);
+bool mu_adopts(const struct mu_roster *roster, mu_slot root, mu_slot self, mu_slot orphan);
 
 #endif

@@ -84,12 +84,12 @@ static mu_body find(const struct mu_spread *spread, const struct mu_notice_id *i
 
 void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
                     const struct mu_config *config, struct mu_links *links,
-                    const struct mu_roster *dead)
+                    const struct mu_roster *roster)
 {
     uint16_t capacity = (uint16_t)(config->limits.notices + config->limits.dead);
-    uint32_t edge_count = mu_graph_edges(config->size);
+    uint32_t edges_max = mu_graph_edges(config->slots);
     mu_body *order = mu_arena_array(arena, capacity, sizeof *order);
-    struct mu_edge *edges = mu_arena_array(arena, edge_count, sizeof *edges);
+    struct mu_edge *edges = mu_arena_array(arena, edges_max, sizeof *edges);
     struct mu_held *held = mu_arena_array_line(arena, capacity, sizeof *held);
     /* At least one byte: without payloads there is still a place for none. */
     uint8_t *payloads = mu_arena_array(arena, capacity, config->limits.payload_bytes + 1u);
@@ -98,7 +98,7 @@ void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
     *spread = (struct mu_spread){
         .self = config->self,
         .size = config->size,
-        .edge_count = (uint16_t)edge_count,
+        .edge_count = (uint16_t)mu_graph_edges(config->size),
         .broken_rules = config->broken_rules,
         .redundant_wait_ns = config->redundant_wait_ns,
         .retain_ns = config->retain_ns,
@@ -112,7 +112,7 @@ void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
         .order = order,
         .payloads = payloads,
         .links = links,
-        .dead = dead,
+        .roster = roster,
     };
     for (uint16_t i = 0; i < capacity; i++)
         held[i].next = (uint16_t)(i + 1 == capacity ? MU_BODY_NONE : i + 1);
@@ -125,8 +125,8 @@ static mu_slot occupant(const struct mu_spread *spread, uint32_t edge)
 {
     mu_slot target = mu_graph_target(spread->size, spread->self, edge);
     if (is_broken(spread, MU_BROKEN_NO_REPLACE))
-        return mu_roster_is_vacant(spread->dead, target) ? MU_SLOT_NONE : target;
-    return mu_roster_next_live(spread->dead, target, !leads_onward(edge), spread->self);
+        return mu_roster_is_vacant(spread->roster, target) ? MU_SLOT_NONE : target;
+    return mu_roster_next_live(spread->roster, target, !leads_onward(edge), spread->self);
 }
 
 static uint32_t edge_with(const struct mu_edge *edges, uint32_t count, mu_slot slot)
@@ -139,7 +139,7 @@ static uint32_t edge_with(const struct mu_edge *edges, uint32_t count, mu_slot s
 
 static bool lower_edge_leads_to(const struct mu_spread *spread, uint32_t edge, mu_slot slot)
 {
-    if (spread->dead->count == 0) /* by nature: no need to look */
+    if (spread->roster->count == 0) /* by nature: no need to look */
         return mu_graph_edge_to(spread->size, spread->self, slot) < edge;
     return edge_with(spread->edges, edge, slot) < edge;
 }
@@ -149,6 +149,8 @@ static enum mu_fault lay_edges(struct mu_spread *spread, bool links_up, struct m
 {
     enum mu_fault fault = MU_FAULT_NONE;
     bool is_first = spread->links->count == 0; /* nothing to look for */
+    spread->size = spread->roster->size;
+    spread->edge_count = (uint16_t)mu_graph_edges(spread->size);
     for (uint32_t e = 0; e < spread->edge_count; e++) {
         struct mu_edge *edge = &spread->edges[e];
         mu_slot slot = occupant(spread, e);
@@ -164,7 +166,7 @@ static enum mu_fault lay_edges(struct mu_spread *spread, bool links_up, struct m
         }
         edge->link = (uint16_t)(link - spread->links->at);
         if (links_up)
-            mu_link_up(link, 1);
+            mu_link_up(link, mu_roster_incarnation(spread->roster, slot));
         if (!link->up && !link->asked) {
             link->asked = true;
             mu_update_add(update, MU_DO_OPEN)->peer = slot;
@@ -178,10 +180,12 @@ enum mu_fault mu_spread_start(struct mu_spread *spread, bool links_up, struct mu
     return lay_edges(spread, links_up, update);
 }
 
-enum mu_fault mu_spread_mend(struct mu_spread *spread, uint64_t *fresh, struct mu_update *update)
+enum mu_fault mu_spread_mend(struct mu_spread *spread, mu_slot changed, uint64_t *fresh,
+                             struct mu_update *update)
 {
     struct mu_edge before[MU_GRAPH_EDGES_MAX];
-    memcpy(before, spread->edges, spread->edge_count * sizeof before[0]);
+    uint32_t count = spread->edge_count;
+    memcpy(before, spread->edges, count * sizeof before[0]);
     enum mu_fault fault = lay_edges(spread, false, update);
     *fresh = 0;
     /* A neighbour may be reached over another edge than before: what it has goes along. */
@@ -189,11 +193,11 @@ enum mu_fault mu_spread_mend(struct mu_spread *spread, uint64_t *fresh, struct m
     bool moved = false;
     for (uint32_t e = 0; e < spread->edge_count; e++) {
         mu_slot slot = spread->edges[e].slot;
-        from[e] =
-            slot == MU_SLOT_NONE ? spread->edge_count : edge_with(before, spread->edge_count, slot);
-        if (slot != MU_SLOT_NONE && from[e] == spread->edge_count)
+        bool nobody_was = slot == MU_SLOT_NONE || slot == changed;
+        from[e] = nobody_was ? count : edge_with(before, count, slot);
+        if (slot != MU_SLOT_NONE && from[e] == count)
             *fresh |= bit(e);
-        moved = moved || slot != before[e].slot;
+        moved = moved || e >= count || slot == changed || slot != before[e].slot;
     }
     if (!moved)
         return fault;
@@ -201,7 +205,7 @@ enum mu_fault mu_spread_mend(struct mu_spread *spread, uint64_t *fresh, struct m
         struct mu_held *held = &spread->held[spread->order[i]];
         uint64_t done = 0;
         for (uint32_t e = 0; e < spread->edge_count; e++)
-            if (from[e] < spread->edge_count && (held->done & bit(from[e])) != 0)
+            if (from[e] < count && (held->done & bit(from[e])) != 0)
                 done |= bit(e);
         held->done = done;
     }
@@ -270,10 +274,12 @@ static bool is_urgent(const struct mu_spread *spread, const struct mu_held *held
 {
     if (is_broken(spread, MU_BROKEN_CHAIN))
         return slot == spread->edges[0].slot;
+    if (held->root >= spread->size)
+        return true; /* of one who joined, and is not known here yet: no tree to go by */
     mu_slot parent = mu_graph_parent(spread->size, held->root, slot);
     return parent == spread->self ||
-           (parent != MU_SLOT_NONE && mu_roster_is_vacant(spread->dead, parent) &&
-            mu_adopts(spread->dead, held->root, spread->self, slot));
+           (parent != MU_SLOT_NONE && mu_roster_is_vacant(spread->roster, parent) &&
+            mu_adopts(spread->roster, held->root, spread->self, slot));
 }
 
 enum wave { WAVE_URGENT, WAVE_ONWARD, WAVE_ALL };
@@ -430,8 +436,8 @@ static void make_way(struct mu_spread *spread, mu_body body)
 {
     queue_remove(spread, &spread->await_onward, body);
     queue_remove(spread, &spread->await_back, body);
-    spread->deaths--;
-    forget(spread, body); /* what is forgotten last is used next */
+    queue_remove(spread, &spread->retained, body); /* it may have been over */
+    forget(spread, body);                          /* what is forgotten last is used next */
 }
 
 /* What this step has sent already carries the proof, too: its payload is there. */
@@ -463,7 +469,8 @@ static void enter_spread(struct mu_spread *spread, mu_body body)
     struct mu_held *held = &spread->held[body];
     held->phase = MU_HELD_SPREAD;
     /* Deaths of nodes stay: they are what a later neighbour needs to mend its own edges. */
-    if (held->id.kind != MU_NOTICE_NODE_DEAD && spread->retain_ns != MU_NEVER)
+    bool stays = held->id.kind == MU_NOTICE_NODE_DEAD && !held->over;
+    if (!stays && spread->retain_ns != MU_NEVER)
         queue_add(spread, &spread->retained, body);
 }
 
@@ -589,7 +596,8 @@ uint64_t mu_spread_back_due_ns(const struct mu_spread *spread)
 
 uint64_t mu_spread_retain_due_ns(const struct mu_spread *spread)
 {
-    return due_ns(spread, &spread->retained, spread->retain_ns);
+    return spread->retain_ns == MU_NEVER ? MU_NEVER
+                                         : due_ns(spread, &spread->retained, spread->retain_ns);
 }
 
 void mu_spread_on_onward(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update)
@@ -625,26 +633,53 @@ static void forget(struct mu_spread *spread, mu_body body)
     spread->count--;
     memmove(&spread->order[at], &spread->order[at + 1],
             (size_t)(spread->count - at) * sizeof spread->order[0]);
+    spread->deaths -= held->id.kind == MU_NOTICE_NODE_DEAD;
     memset(held, 0, sizeof *held);
     held->next = spread->free;
     spread->free = body;
 }
 
-void mu_spread_on_retain(struct mu_spread *spread, uint64_t now_ns)
+/* Forgets what everybody has; else keeps it for one more term. */
+static void forget_or_retain(struct mu_spread *spread, mu_body body, uint64_t now_ns)
 {
-    if (mu_spread_retain_due_ns(spread) > now_ns)
-        return;
-    mu_body body = queue_take(spread, &spread->retained);
     struct mu_held *held = &spread->held[body];
     bool served = all_edges_done(spread, held) || is_broken(spread, MU_BROKEN_FORGET_EARLY);
     if (served && !mu_links_carry(spread->links, body)) {
         forget(spread, body);
         return;
     }
-    /* Somebody has not acknowledged it: keep it for one more term. */
     held->age_ns += now_ns - held->heard_ns;
     held->heard_ns = now_ns;
     queue_add(spread, &spread->retained, body);
+}
+
+void mu_spread_on_retain(struct mu_spread *spread, uint64_t now_ns)
+{
+    if (mu_spread_retain_due_ns(spread) > now_ns)
+        return;
+    forget_or_retain(spread, queue_take(spread, &spread->retained), now_ns);
+}
+
+static bool is_covered(const struct mu_held *held, mu_slot slot, uint32_t incarnation)
+{
+    return held->id.kind == MU_NOTICE_NODE_DEAD && held->id.index == slot &&
+           mu_notice_incarnation(&held->id) <= incarnation;
+}
+
+void mu_spread_death_is_over(struct mu_spread *spread, mu_slot slot, uint32_t incarnation,
+                             uint64_t now_ns)
+{
+    if (is_broken(spread, MU_BROKEN_DEATHS_KEPT))
+        return;
+    for (uint16_t i = spread->count; i-- > 0;) {
+        mu_body body = spread->order[i];
+        struct mu_held *held = &spread->held[body];
+        if (held->over || !is_covered(held, slot, incarnation))
+            continue;
+        held->over = true;
+        if (held->phase == MU_HELD_SPREAD)
+            forget_or_retain(spread, body, now_ns);
+    }
 }
 
 /* ---- fingerprint ---- */
@@ -656,7 +691,7 @@ static void print_held(const struct mu_held *held, struct mu_fingerprint *print)
     mu_fingerprint_add(print, held->id.index);
     mu_fingerprint_add(print, held->root);
     mu_fingerprint_add(print, held->done);
-    mu_fingerprint_add(print, held->phase);
+    mu_fingerprint_add(print, held->phase | (uint64_t)held->over << 8);
 }
 
 static void print_queue(const struct mu_spread *spread, const struct mu_queue *queue,

@@ -33,6 +33,7 @@ struct mu_held {
     uint16_t length;
     mu_body next;  /* in the queue of its phase, or in the list of free entries */
     uint8_t phase; /* enum mu_held_phase */
+    bool over;     /* of a node's death: no newcomer needs it any more */
 };
 
 /* Where an edge leads now. */
@@ -47,7 +48,7 @@ struct mu_queue {
 
 struct mu_spread {
     mu_slot self;
-    uint32_t size;
+    uint32_t size; /* of the circle that the edges are laid on */
     uint32_t broken_rules;
     uint32_t duplicates; /* copies that came in after the first, modulo 2^32 */
     struct mu_edge *edges;
@@ -66,13 +67,13 @@ struct mu_spread {
     uint32_t own_count;    /* and how many were taken in it; a term is redundant_wait_ns */
     uint8_t *payloads;
     struct mu_links *links;
-    const struct mu_roster *dead;
+    const struct mu_roster *roster;
 };
 
-/* 'links' and 'dead' are read and, links, sent on; they outlive the spread. */
+/* 'links' and 'roster' are read and, links, sent on; they outlive the spread. */
 void mu_spread_init(struct mu_spread *spread, struct mu_arena *arena,
                     const struct mu_config *config, struct mu_links *links,
-                    const struct mu_roster *dead);
+                    const struct mu_roster *roster);
 
 /* Opens a link along every edge.  With links_up they are taken to be connected. */
 enum mu_fault mu_spread_start(struct mu_spread *spread, bool links_up, struct mu_update *update);
@@ -95,13 +96,20 @@ void mu_spread_learn(struct mu_spread *spread, const struct mu_notice *notice, m
 /* Is it held?  Then this is one more copy, and the neighbour it came from need not be told. */
 bool mu_spread_heard_again(struct mu_spread *spread, const struct mu_notice_id *id, mu_slot from);
 
-/* The dead have changed: every edge leads to the next live slot.  Nothing is sent yet; *fresh gets
- * a bit for each edge that leads to somebody new. */
-enum mu_fault mu_spread_mend(struct mu_spread *spread, uint64_t *fresh, struct mu_update *update);
+/* The roster has changed: every edge leads to the next slot that is not vacant.  Nothing is sent
+ * yet; *fresh gets a bit for each edge that leads to somebody new.  Who is in at 'changed' is new
+ * there, whoever was before. */
+enum mu_fault mu_spread_mend(struct mu_spread *spread, mu_slot changed, uint64_t *fresh,
+                             struct mu_update *update);
 
 /* Sends over fresh edges what they have not carried yet. */
 void mu_spread_resend(struct mu_spread *spread, uint64_t fresh, uint64_t now_ns,
                       struct mu_update *update);
+
+/* No newcomer needs to be told any more that this incarnation, and those before it, are dead: drops
+ * what is held of it and has gone over every edge.  The rest goes as all other notices go. */
+void mu_spread_death_is_over(struct mu_spread *spread, mu_slot slot, uint32_t incarnation,
+                             uint64_t now_ns);
 
 /* A deadline has passed; one notice is handled. */
 void mu_spread_on_onward(struct mu_spread *spread, uint64_t now_ns, struct mu_update *update);

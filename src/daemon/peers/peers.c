@@ -139,7 +139,8 @@ static void dial_soon(struct peer *peer)
 static void on_known(struct mu_conn *conn)
 {
     struct peer *peer = mu_conn_owner(conn);
-    mu_conn_accept(conn, peer->peers->hooks.has(peer->peers->hooks.owner, peer->slot));
+    const struct mu_peers_hooks *hooks = &peer->peers->hooks;
+    mu_conn_accept(conn, hooks->has(hooks->owner, peer->slot, mu_conn_peer(conn)->incarnation));
 }
 
 static void on_open(struct mu_conn *conn)
@@ -168,7 +169,7 @@ static const char *take_frame(struct peer *peer, const uint8_t *bytes, size_t co
         return mu_wire_text(result, text, MU_WIRE_TEXT_MAX);
     if (!mu_wire_is_frame(message.type))
         return "a HELLO or a last word in the middle";
-    hooks->frame(hooks->owner, peer->slot, &message.frame);
+    hooks->frame(hooks->owner, peer->slot, peer->incarnation, &message.frame);
     return NULL;
 }
 
@@ -250,7 +251,8 @@ void mu_peers_member(struct mu_peers *peers, struct mu_conn *conn)
     uv_timer_stop(&peer->timer);
     peer->conn = conn;
     mu_conn_hand_over(conn, &accepted, peer);
-    mu_conn_accept(conn, peers->hooks.has(peers->hooks.owner, slot));
+    mu_conn_accept(conn,
+                   peers->hooks.has(peers->hooks.owner, slot, mu_conn_peer(conn)->incarnation));
 }
 
 /* ---- what the core wants ---- */

@@ -18,10 +18,10 @@ struct mu_peers;
 struct mu_peers_hooks {
     void *owner;
     /* For a handshake: mu_node_link_has(). */
-    uint64_t (*has)(void *owner, mu_slot peer);
+    uint64_t (*has)(void *owner, mu_slot peer, uint32_t incarnation);
     void (*up)(void *owner, mu_slot peer, uint32_t incarnation, uint64_t has);
     void (*down)(void *owner, mu_slot peer);
-    void (*frame)(void *owner, mu_slot peer, const struct mu_frame *frame);
+    void (*frame)(void *owner, mu_slot peer, uint32_t incarnation, const struct mu_frame *frame);
     /* A frame of an agreement (wire/peer/agree_frame.h): NULL, or the rule that it breaks. */
     const char *(*agree)(void *owner, mu_slot peer, const uint8_t *bytes, size_t count);
     /* A connection to that daemon closed, or a new one was refused: nothing is proven. */

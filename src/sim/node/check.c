@@ -192,6 +192,30 @@ static void draw_refusals(struct draw *draw)
     }
 }
 
+/* Nodes come back, some again and again, and new ones join: while notices travel, or when the
+ * deaths are over and nobody holds their notices any more. */
+static void draw_returns(struct draw *draw)
+{
+    struct mu_config *config = &draw->plan.config;
+    uint32_t slots = draw->size + (uint32_t)sim_random_below(&draw->random, 4);
+    uint64_t count = sim_random_between(&draw->random, 1, 6);
+    bool late = sim_random_chance(&draw->random, 30);
+    config->slots = slots;
+    config->limits.links = slots + mu_graph_edges(slots);
+    config->limits.dead = 4 * slots; /* each comes back a few times: as many deaths are held */
+    draw->plan.member_ns_max = draw_us(draw, 0, 3000);
+    draw->plan.over_ns = draw_us(draw, 1000, 100000);
+    for (uint64_t i = 0; i < count; i++) {
+        mu_slot node = (mu_slot)sim_random_below(&draw->random, slots);
+        if (i % 2 == 0 && draw->plan.fault_count > 0)
+            node = draw->faults[sim_random_below(&draw->random, draw->plan.fault_count)].node;
+        add(draw, SIM_FAULT_RETURN, node)->at_ns = draw_us(draw, 100, late ? 300000 : 12000);
+        if (sim_random_chance(&draw->random, 40))
+            draw_crash(draw, node);
+        draw->faults[draw->plan.fault_count - 1].at_ns = draw_us(draw, 100, late ? 300000 : 12000);
+    }
+}
+
 static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t seed)
 {
     memset(draw, 0, sizeof *draw);
@@ -224,12 +248,15 @@ static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t
     draw_crashes(draw, seed);
     if (sim_random_chance(&draw->random, 70))
         draw_troubles(draw);
-    if (sim_random_chance(&draw->random, 10))
+    bool fenced = sim_random_chance(&draw->random, 10);
+    if (fenced)
         draw_fence(draw);
     if (sim_random_chance(&draw->random, 25))
         draw_refusals(draw);
     if (sim_random_chance(&draw->random, 20))
         draw->plan.late_tell_ns = draw_us(draw, 1000, 300000);
+    if (seed % 3 == 0 && !fenced)
+        draw_returns(draw);
 }
 
 void sim_check_spread_one(const struct sim_check *check, uint64_t seed, FILE *trace,
@@ -242,9 +269,9 @@ void sim_check_spread_one(const struct sim_check *check, uint64_t seed, FILE *tr
     sim_world_init(&world, &draw.plan);
     sim_world_run(&world, NULL);
     sim_check_take(result, &(struct sim_check_outcome){.seed = seed,
-                                                       .nodes = world.size,
+                                                       .nodes = draw.size,
                                                        .events = world.events,
-                                                       .crashes = world.size - world.living,
+                                                       .crashes = world.crashes,
                                                        .broken = world.law.broken,
                                                        .message = world.law.message,
                                                        .step = world.law.broken_step});

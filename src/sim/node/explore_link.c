@@ -149,7 +149,8 @@ static void deliver(struct model *model, uint32_t slot)
         .notice = {.id = mu_notice_payload(1 - slot, 1, small.post), .root = 1 - slot, .hops = 1}};
     if (small.post == 0)
         frame.notice.id = mu_notice_node(THIRD, 1);
-    struct mu_event event = {.type = MU_EVENT_RECV, .recv = {.from = 1 - slot, .frame = &frame}};
+    struct mu_event event = {.type = MU_EVENT_RECV,
+                             .recv = {.from = 1 - slot, .incarnation = 1, .frame = &frame}};
     const struct mu_link *link = mu_links_find(&node_at(model, slot)->links, 1 - slot);
     uint64_t before = link->received;
     step(model, slot, &event);
@@ -177,7 +178,7 @@ static void shake(struct model *model)
 {
     for (uint32_t slot = 0; slot < 2; slot++) {
         struct end *end = &model->pair->ends[slot];
-        end->peer_has = (uint8_t)mu_node_link_has(node_at(model, 1 - slot), slot);
+        end->peer_has = (uint8_t)mu_node_link_has(node_at(model, 1 - slot), slot, 1);
         end->shaken = true;
         end->wanted = false;
     }
@@ -361,7 +362,7 @@ static const char *check(struct explore_model *base, char message[256])
     }
     bool still = is_still(model);
     for (uint32_t slot = 0; still && slot < 2; slot++) {
-        if (!model->pair->seen || mu_roster_is_vacant(&node_at(model, slot)->dead, THIRD))
+        if (!model->pair->seen || mu_roster_is_vacant(&node_at(model, slot)->roster, THIRD))
             continue;
         snprintf(message, 256, "node %u has not heard that node 2 is dead, and nothing moves",
                  slot);

@@ -13,9 +13,19 @@
  *
  * One reduction: a copy of something that its receiver holds, over one of its edges that is done
  * already, changes nothing whenever it arrives; it is delivered as soon as it is at the head of its
- * channel.  The order of no other two actions is fixed. */
+ * channel.  The order of no other two actions is fixed.  Where somebody returns nothing is reduced:
+ * an edge may be taken over and come back, and what was done on it is not known any more.
+ *
+ * Who returns is admitted by one node, whose roster is its first view, and has incarnation 2; the
+ * others are told one by one.  A connection comes up when both ends hold each other for members:
+ * one that would be refused is tried again, which changes nothing. */
 
-enum { N_MAX = EXPLORE_SPREAD_NODES_MAX, NOTICES_MAX = 2 * N_MAX, CHANNEL_MAX = NOTICES_MAX };
+enum {
+    N_MAX = EXPLORE_SPREAD_NODES_MAX,
+    INCARNATIONS = 2,
+    NOTICES_MAX = (INCARNATIONS + 1) * N_MAX,
+    CHANNEL_MAX = NOTICES_MAX
+};
 
 enum action_type {
     ACT_POST = 1,
@@ -25,12 +35,16 @@ enum action_type {
     ACT_ONWARD,
     ACT_BACK,
     ACT_CRASH,
-    ACT_TELL, /* a sees that b is dead */
+    ACT_TELL,   /* a sees that b is dead */
+    ACT_RETURN, /* b comes back, admitted by a */
+    ACT_MEMBER, /* a hears that b has come back */
 };
+
 /* A frame on its way, without what nothing depends on. */
 struct small_frame {
     uint8_t notice; /* number: nodes' deaths first, then posts */
     uint8_t root;
+    uint8_t incarnation; /* of who sent it */
     uint16_t sequence, ack;
 };
 
@@ -47,7 +61,8 @@ struct group {
     bool posted[N_MAX];
     bool onward[N_MAX], back[N_MAX]; /* deadlines that are armed */
     bool opening[N_MAX][N_MAX];      /* by whom, to whom */
-    uint8_t crashes_left;
+    uint8_t incarnation[N_MAX];
+    uint8_t crashes_left, returns_left;
 };
 
 struct model {
@@ -72,15 +87,25 @@ static struct mu_node *node_at(const struct model *model, uint32_t slot)
 static uint8_t number_of(const struct model *model, const struct mu_notice_id *id)
 {
     if (id->kind == MU_NOTICE_NODE_DEAD)
-        return (uint8_t)id->index;
-    return (uint8_t)(model->size + (id->stream >> 32));
+        return (uint8_t)((mu_notice_incarnation(id) - 1) * model->size + id->index);
+    return (uint8_t)(INCARNATIONS * model->size + (id->stream >> 32));
+}
+
+static bool is_death(const struct model *model, uint32_t number)
+{
+    return number < INCARNATIONS * model->size;
 }
 
 static struct mu_notice_id id_of(const struct model *model, uint8_t number)
 {
-    if (number < model->size)
-        return mu_notice_node(number, 1);
-    return mu_notice_payload(number - model->size, 1, 1);
+    if (is_death(model, number))
+        return mu_notice_node(number % model->size, 1 + number / model->size);
+    return mu_notice_payload(number - INCARNATIONS * model->size, 1, 1);
+}
+
+static uint32_t notice_count(const struct model *model)
+{
+    return INCARNATIONS * model->size + model->options->posts;
 }
 
 /* ---- steps ---- */
@@ -95,22 +120,36 @@ static void step(struct model *model, uint32_t slot, const struct mu_event *even
 static void put(struct model *model, uint32_t from, const struct mu_effect *effect)
 {
     uint32_t to = effect->peer;
-    if (!model->group->alive[to] || effect->frame.type != MU_FRAME_NOTICE)
-        return;
+    const struct mu_link *link = mu_links_find(&node_at(model, from)->links, to);
+    if (!model->group->alive[to] || effect->frame.type != MU_FRAME_NOTICE || link == NULL ||
+        link->incarnation != model->group->incarnation[to])
+        return; /* nobody is there, or not the one who is meant */
     struct channel *channel = &model->group->channels[from][to];
     assert(channel->count < CHANNEL_MAX);
     channel->frames[channel->count++] = (struct small_frame){
         .notice = number_of(model, &effect->frame.notice.id),
         .root = (uint8_t)effect->frame.notice.root,
+        .incarnation = model->group->incarnation[from],
         .sequence = (uint16_t)effect->frame.sequence,
         .ack = (uint16_t)effect->frame.ack,
     };
 }
 
-/* Does the core of 'to' throw away what 'from' sent? */
-static bool is_fenced(const struct model *model, uint32_t from, uint32_t to)
+static const struct mu_roster *roster_of(const struct model *model, uint32_t slot)
 {
-    return mu_roster_is_vacant(&node_at(model, to)->dead, from);
+    return &node_at(model, slot)->roster;
+}
+
+/* Does 'at' know that the last incarnation of 'dead' is dead? */
+static bool knows_dead(const struct model *model, uint32_t at, uint32_t dead)
+{
+    return mu_roster_is_out(roster_of(model, at), dead, model->group->incarnation[dead]);
+}
+
+/* Does 'at' hold the last incarnation of 'peer' for a member? */
+static bool knows_in(const struct model *model, uint32_t at, uint32_t peer)
+{
+    return mu_roster_is_in(roster_of(model, at), peer, model->group->incarnation[peer]);
 }
 
 static void carry_out(struct model *model, uint32_t slot, uint32_t happen)
@@ -189,16 +228,23 @@ static void deliver(struct model *model, uint32_t from, uint32_t to, uint8_t cut
                              .sequence = small.sequence,
                              .ack = small.ack,
                              .notice = {.id = id_of(model, small.notice), .root = small.root}};
-    struct mu_event event = {.type = MU_EVENT_RECV, .recv = {.from = from, .frame = &frame}};
+    struct mu_event event = {
+        .type = MU_EVENT_RECV,
+        .recv = {.from = from, .incarnation = small.incarnation, .frame = &frame}};
+    bool is_old = mu_roster_is_out(roster_of(model, to), from, small.incarnation);
+    uint64_t strays = node_at(model, to)->strays;
     act(model, to, &event, cut);
+    if (is_old && model->group->alive[to] && node_at(model, to)->strays == strays)
+        model->fault = "a frame of one who is known to be dead is taken";
 }
 
 static void link_up(struct model *model, uint32_t node, uint32_t peer, uint8_t cut)
 {
     struct mu_event event = {.type = MU_EVENT_LINK_UP};
     event.link_up.peer = peer;
-    event.link_up.incarnation = 1;
-    event.link_up.peer_has = mu_node_link_has(node_at(model, peer), node);
+    event.link_up.incarnation = model->group->incarnation[peer];
+    event.link_up.peer_has =
+        mu_node_link_has(node_at(model, peer), node, model->group->incarnation[node]);
     act(model, node, &event, cut);
 }
 
@@ -230,6 +276,8 @@ static bool changes_nothing(const struct model *model, uint32_t from, uint32_t t
 
 static void drain(struct model *model)
 {
+    if (model->options->returns > 0)
+        return;
     for (uint32_t from = 0; from < model->size; from++)
         for (uint32_t to = 0; to < model->size; to++)
             while (model->group->channels[from][to].count > 0 && changes_nothing(model, from, to) &&
@@ -239,9 +287,23 @@ static void drain(struct model *model)
 
 /* ---- the model ---- */
 
-static bool can_connect(const struct group *group, uint32_t a, uint32_t b)
+static bool can_connect(const struct model *model, uint32_t a, uint32_t b)
 {
-    return group->alive[a] && group->alive[b] && (group->opening[a][b] || group->opening[b][a]);
+    const struct group *group = model->group;
+    return group->alive[a] && group->alive[b] && (group->opening[a][b] || group->opening[b][a]) &&
+           knows_in(model, a, b) && knows_in(model, b, a);
+}
+
+static bool can_return(const struct group *group, uint32_t sponsor, uint32_t slot)
+{
+    return group->returns_left > 0 && group->alive[sponsor] && !group->alive[slot] &&
+           group->incarnation[slot] < INCARNATIONS;
+}
+
+static bool can_hear_of_member(const struct model *model, uint32_t a, uint32_t b)
+{
+    return model->group->alive[a] && a != b && model->group->incarnation[b] > 1 &&
+           !knows_in(model, a, b) && !knows_dead(model, a, b);
 }
 
 static uint32_t actions(struct explore_model *base, struct explore_action *out)
@@ -265,10 +327,14 @@ static uint32_t actions(struct explore_model *base, struct explore_action *out)
                 out[count++] = (struct explore_action){ACT_DELIVER, a, b, EXPLORE_WHOLE};
             if (on_its_way && !lives)
                 out[count++] = (struct explore_action){ACT_LOSE, a, b, EXPLORE_WHOLE};
-            if (can_connect(group, a, b))
+            if (can_connect(model, a, b))
                 out[count++] = (struct explore_action){ACT_CONNECT, a, b, EXPLORE_WHOLE};
-            if (lives && !group->alive[b] && !is_fenced(model, b, a))
+            if (lives && !group->alive[b] && !knows_dead(model, a, b))
                 out[count++] = (struct explore_action){ACT_TELL, a, b, EXPLORE_WHOLE};
+            if (can_return(group, a, b))
+                out[count++] = (struct explore_action){ACT_RETURN, a, b, EXPLORE_WHOLE};
+            if (can_hear_of_member(model, a, b))
+                out[count++] = (struct explore_action){ACT_MEMBER, a, b, EXPLORE_WHOLE};
         }
     }
     return count;
@@ -282,10 +348,45 @@ static void timeout(struct model *model, uint32_t slot, enum mu_timer timer, uin
 
 static void tell(struct model *model, uint32_t slot, uint32_t dead, uint8_t cut)
 {
-    struct mu_notice notice = {.id = mu_notice_node(dead, 1),
+    struct mu_notice notice = {.id = mu_notice_node(dead, model->group->incarnation[dead]),
                                .root = model->options->root_at_dead ? dead : slot};
     struct mu_event event = {.type = MU_EVENT_VERDICT, .verdict = {.notice = &notice}};
     act(model, slot, &event, cut);
+}
+
+static void hear_of_member(struct model *model, uint32_t slot, uint32_t peer, uint8_t cut)
+{
+    struct mu_event event = {.type = MU_EVENT_MEMBER};
+    event.member.entry = (struct mu_roster_entry){
+        .slot = peer, .incarnation = model->group->incarnation[peer], .in = true};
+    act(model, slot, &event, cut);
+}
+
+/* A fresh core, which begins with what the roster of its sponsor says. */
+static void begin_again(struct model *model, uint32_t sponsor, uint32_t slot)
+{
+    struct mu_config config = node_at(model, sponsor)->config;
+    config.self = slot;
+    config.incarnation = model->group->incarnation[slot];
+    mu_node_init(node_at(model, slot), model->node_bytes, &config);
+    const struct mu_roster *roster = roster_of(model, sponsor);
+    for (uint32_t i = 0; i < roster->count; i++) {
+        struct mu_event event = {.type = MU_EVENT_MEMBER, .member = {.entry = roster->entries[i]}};
+        act(model, slot, &event, EXPLORE_WHOLE);
+    }
+    act(model, slot, &(struct mu_event){.type = MU_EVENT_START}, EXPLORE_WHOLE);
+}
+
+static void come_back(struct model *model, uint32_t sponsor, uint32_t slot)
+{
+    struct group *group = model->group;
+    bool same = (model->options->broken_rules & MU_BROKEN_SAME_AGAIN) != 0;
+    group->incarnation[slot] += same ? 0 : 1;
+    group->returns_left--;
+    hear_of_member(model, sponsor, slot, EXPLORE_WHOLE);
+    group->alive[slot] = group->posted[slot] = true;
+    begin_again(model, sponsor, slot);
+    model->cuts = 0; /* the sponsor lives until it has answered */
 }
 
 static void take_one(struct model *model, const struct explore_action *action)
@@ -317,6 +418,12 @@ static void take_one(struct model *model, const struct explore_action *action)
         return;
     case ACT_TELL:
         tell(model, a, b, cut);
+        return;
+    case ACT_RETURN:
+        come_back(model, a, b);
+        return;
+    case ACT_MEMBER:
+        hear_of_member(model, a, b, cut);
         return;
     }
     abort();
@@ -358,9 +465,10 @@ static void fingerprint(const struct explore_model *base, struct mu_fingerprint 
 {
     const struct model *model = (const struct model *)base;
     const struct group *group = model->group;
-    mu_fingerprint_add(print, group->crashes_left);
+    mu_fingerprint_add(print, (uint64_t)group->returns_left << 8 | group->crashes_left);
     for (uint32_t a = 0; a < model->size; a++) {
-        mu_fingerprint_add(print, (uint64_t)group->alive[a] << 1 | (uint64_t)group->posted[a]);
+        mu_fingerprint_add(print, (uint64_t)group->incarnation[a] << 2 |
+                                      (uint64_t)group->alive[a] << 1 | (uint64_t)group->posted[a]);
         if (group->alive[a]) {
             mu_node_fingerprint_linkless(node_at(model, a), print);
             print_links(node_at(model, a), print);
@@ -369,26 +477,39 @@ static void fingerprint(const struct explore_model *base, struct mu_fingerprint 
             const struct channel *channel = &group->channels[a][b];
             mu_fingerprint_add(print, group->opening[a][b]);
             for (uint32_t i = 0; i < channel->count; i++)
-                mu_fingerprint_add(print, (uint64_t)channel->frames[i].notice << 8 |
+                mu_fingerprint_add(print, (uint64_t)channel->frames[i].incarnation << 16 |
+                                              (uint64_t)channel->frames[i].notice << 8 |
                                               (uint64_t)channel->frames[i].root);
             mu_fingerprint_add(print, channel->count);
         }
-        for (uint32_t n = 0; n < model->size + model->options->posts; n++)
+        for (uint32_t n = 0; n < notice_count(model); n++)
             mu_fingerprint_add(print, group->delivered[a][n]);
     }
 }
 
 /* ---- laws ---- */
 
-static bool is_still(const struct group *group, uint32_t size)
+static bool is_still(const struct model *model)
 {
-    for (uint32_t a = 0; a < size; a++) {
+    const struct group *group = model->group;
+    for (uint32_t a = 0; a < model->size; a++) {
         if (group->onward[a] || group->back[a])
             return false;
-        for (uint32_t b = 0; b < size; b++)
-            if (group->channels[a][b].count > 0 || can_connect(group, a, b))
+        for (uint32_t b = 0; b < model->size; b++)
+            if (group->channels[a][b].count > 0 || can_connect(model, a, b))
                 return false;
     }
+    return true;
+}
+
+/* What views owe: everybody knows who is in. */
+static bool members_know(const struct model *model)
+{
+    for (uint32_t a = 0; a < model->size; a++)
+        for (uint32_t b = 0; b < model->size; b++)
+            if (model->group->alive[a] && model->group->alive[b] && a != b &&
+                !knows_in(model, a, b) && !knows_dead(model, a, b))
+                return false;
     return true;
 }
 
@@ -399,7 +520,7 @@ static bool observers_know(const struct model *model)
         uint32_t observer = dead;
         while (!model->group->alive[observer])
             observer = (observer + 1) % model->size;
-        if (observer != dead && !is_fenced(model, dead, observer))
+        if (observer != dead && !knows_dead(model, observer, dead))
             return false;
     }
     return true;
@@ -407,10 +528,30 @@ static bool observers_know(const struct model *model)
 
 static void name_notice(const struct model *model, uint32_t n, char text[32])
 {
-    if (n < model->size)
+    if (!is_death(model, n))
+        snprintf(text, 32, "payload of node %u", n - INCARNATIONS * model->size);
+    else if (n < model->size)
         snprintf(text, 32, "node %u is dead", n);
     else
-        snprintf(text, 32, "payload of node %u", n - model->size);
+        snprintf(text, 32, "node %u is dead again", n % model->size);
+}
+
+/* The death of a later incarnation stands for that of an earlier one, and a first view for both. */
+static bool has_heard(const struct model *model, uint32_t slot, uint32_t n)
+{
+    const uint8_t *delivered = model->group->delivered[slot];
+    if (delivered[n] > 0 || !is_death(model, n))
+        return delivered[n] > 0;
+    bool later = n < model->size && delivered[n + model->size] > 0;
+    bool in_view = model->group->incarnation[slot] > 1 &&
+                   mu_roster_is_out(roster_of(model, slot), n % model->size, 1 + n / model->size);
+    return later || in_view;
+}
+
+/* A link between them can be up. */
+static bool can_talk(const struct model *model, uint32_t a, uint32_t b)
+{
+    return model->group->alive[b] && knows_in(model, a, b) && knows_in(model, b, a);
 }
 
 static const char *check_neighbours(const struct model *model, uint32_t a, uint32_t n,
@@ -419,7 +560,7 @@ static const char *check_neighbours(const struct model *model, uint32_t a, uint3
     const struct mu_spread *spread = &node_at(model, a)->spread;
     for (uint32_t e = 0; e < spread->edge_count; e++) {
         mu_slot b = spread->edges[e].slot;
-        if (b == MU_SLOT_NONE || !model->group->alive[b] || model->group->delivered[b][n] > 0)
+        if (b == MU_SLOT_NONE || !can_talk(model, a, b) || has_heard(model, b, n))
             continue;
         char what[32];
         name_notice(model, n, what);
@@ -432,7 +573,7 @@ static const char *check_neighbours(const struct model *model, uint32_t a, uint3
 static const char *check_all(const struct model *model, uint32_t a, uint32_t n, char message[256])
 {
     for (uint32_t b = 0; b < model->size; b++) {
-        if (!model->group->alive[b] || model->group->delivered[b][n] > 0)
+        if (!model->group->alive[b] || has_heard(model, b, n))
             continue;
         char what[32];
         name_notice(model, n, what);
@@ -451,10 +592,10 @@ static const char *check(struct explore_model *base, char message[256])
         model->fault = NULL;
         return "no-fault";
     }
-    bool still = is_still(group, model->size);
-    bool told = still && observers_know(model);
+    bool still = is_still(model);
+    bool told = still && observers_know(model) && members_know(model);
     for (uint32_t a = 0; a < model->size; a++) {
-        for (uint32_t n = 0; group->alive[a] && n < model->size + model->options->posts; n++) {
+        for (uint32_t n = 0; group->alive[a] && n < notice_count(model); n++) {
             const char *law = NULL;
             if (group->delivered[a][n] > 1) {
                 char what[32];
@@ -508,6 +649,13 @@ static void describe(const struct explore_model *base, const struct explore_acti
     case ACT_TELL:
         snprintf(text, 128, "node %u sees that node %u is dead%s", action->a, action->b, cut);
         return;
+    case ACT_RETURN:
+        snprintf(text, 128, "node %u comes back, admitted by node %u", action->b, action->a);
+        return;
+    case ACT_MEMBER:
+        snprintf(text, 128, "node %u hears that node %u has come back%s", action->a, action->b,
+                 cut);
+        return;
     }
     abort();
 }
@@ -520,7 +668,9 @@ static void start(struct model *model, struct mu_config *config)
         struct mu_event event = {.type = MU_EVENT_START, .start = {.links_up = true}};
         step(model, slot, &event);
         model->group->alive[slot] = true;
+        model->group->incarnation[slot] = 1;
     }
+    model->group->returns_left = (uint8_t)model->options->returns;
     model->group->crashes_left = (uint8_t)model->options->crashes;
 }
 
@@ -543,7 +693,7 @@ void explore_spread(const struct explore_spread *spread, const struct explore_op
     config.retain_ns = MU_NEVER;
     config.broken_rules = spread->broken_rules;
     config.limits = (struct mu_limits){.links = 2 * spread->nodes + 2,
-                                       .dead = spread->nodes,
+                                       .dead = (spread->returns > 0 ? 2 : 1) * spread->nodes,
                                        .seen = spread->posts + 1,
                                        .notices = (uint16_t)(spread->nodes + spread->posts),
                                        .payload_bytes = 0,

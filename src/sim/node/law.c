@@ -19,6 +19,8 @@ void sim_law_init(struct sim_law *law, struct sim_world *world)
     size_t pairs = (size_t)world->size * world->size;
     law->highest_sent = sim_calloc(pairs, sizeof *law->highest_sent);
     law->taken_back = sim_calloc(pairs, sizeof *law->taken_back);
+    law->link_of = sim_calloc(pairs, sizeof *law->link_of);
+    law->first_view = sim_calloc(pairs, sizeof *law->first_view);
 }
 
 void sim_law_free(struct sim_law *law)
@@ -31,6 +33,8 @@ void sim_law_free(struct sim_law *law)
     free(law->told);
     free(law->highest_sent);
     free(law->taken_back);
+    free(law->link_of);
+    free(law->first_view);
     free(law->acks);
     memset(law, 0, sizeof *law);
 }
@@ -100,8 +104,9 @@ static void check_ranges(struct sim_world *world, mu_slot node)
 static void check_ended(struct sim_world *world, mu_slot node, const struct mu_notice *notice)
 {
     bool may_err = world->plan->told != NULL && !mu_notice_is_proof(&notice->id);
-    if (notice->id.kind == MU_NOTICE_NODE_DEAD && !may_err &&
-        sim_world_alive(world, (mu_slot)notice->id.index))
+    const struct sim_seat *seat = &world->seats[notice->id.index];
+    if (notice->id.kind == MU_NOTICE_NODE_DEAD && !may_err && seat->alive &&
+        seat->incarnation <= mu_notice_incarnation(&notice->id))
         sim_law_fail(world, mu_notice_is_proof(&notice->id) ? "W1" : "W2",
                      "node %u hears that node %u is dead, which lives", node,
                      (mu_slot)notice->id.index);
@@ -117,7 +122,8 @@ void sim_law_on_deliver(struct sim_world *world, mu_slot node, const struct mu_n
     check_ended(world, node, notice);
     check_time(world, node, told);
     check_ranges(world, node);
-    if (mu_notice_is_proof(&notice->id) && !world->seats[notice->id.index].proven)
+    if (mu_notice_is_proof(&notice->id) &&
+        world->seats[notice->id.index].proven < mu_notice_incarnation(&notice->id))
         sim_law_fail(world, "S11", "node %u hears that '%s', which nobody has seen", node,
                      sim_trace_notice(what, &notice->id));
     if (++told->delivered[node] > 1)
@@ -136,6 +142,21 @@ void sim_law_on_deliver(struct sim_world *world, mu_slot node, const struct mu_n
 
 /* ---- S3: how many messages ---- */
 
+/* A fresh link, to one that has come back, counts from nothing. */
+static void note_link(struct sim_world *world, mu_slot node, mu_slot peer)
+{
+    const struct mu_link *link = mu_links_find(&sim_world_node(world, node)->links, peer);
+    size_t pair = (size_t)node * world->size + peer;
+    uint32_t incarnation = link == NULL ? 0 : link->incarnation;
+    if (world->plan->over_ns == 0 || world->law.link_of[pair] == incarnation)
+        return; /* in most worlds nobody comes back */
+    world->law.link_of[pair] = incarnation;
+    world->law.highest_sent[pair] = 0;
+    world->law.taken_back[pair] = false;
+    for (uint32_t i = 0; i < world->law.told_count; i++)
+        world->law.told[i].copies[pair] = 0;
+}
+
 static bool is_resend(struct sim_world *world, mu_slot node, mu_slot peer, uint64_t sequence)
 {
     if (world->law.highest_sent == NULL)
@@ -147,6 +168,19 @@ static bool is_resend(struct sim_world *world, mu_slot node, mu_slot peer, uint6
     return false;
 }
 
+/* How often edges may have been laid anew for one who came: by a view that admits it, or by news of
+ * a slot so high that the circle grows. */
+static uint32_t edges_moved(const struct sim_world *world, mu_slot node)
+{
+    if (world->plan->over_ns == 0)
+        return 0;
+    const struct mu_roster *roster = &sim_world_node(world, node)->roster;
+    uint32_t moved = world->seats[node].members;
+    for (uint32_t i = 0; i < roster->count; i++)
+        moved += roster->entries[i].slot >= roster->founders;
+    return moved;
+}
+
 void sim_law_on_send(struct sim_world *world, mu_slot node, mu_slot peer,
                      const struct mu_frame *frame)
 {
@@ -156,6 +190,7 @@ void sim_law_on_send(struct sim_world *world, mu_slot node, mu_slot peer,
             world->law.taken_back[(size_t)node * world->size + peer] = true;
         return;
     }
+    note_link(world, node, peer);
     if (world->law.taken_back != NULL && world->law.taken_back[(size_t)node * world->size + peer])
         return;
     if (is_resend(world, node, peer, frame->sequence))
@@ -165,13 +200,15 @@ void sim_law_on_send(struct sim_world *world, mu_slot node, mu_slot peer,
     /* A neighbour that dies may be replaced by one onward and one back, but then it had two edges
      * and got one copy. */
     bool some_died = world->living < world->size;
-    uint32_t dead = some_died ? sim_world_node(world, node)->dead.count : 0;
+    uint32_t dead = some_died ? sim_world_node(world, node)->roster.count : 0;
+    uint32_t came = edges_moved(world, node);
     /* A proof goes twice where the notice without it, which it took the place of, still waited. */
     uint32_t twice = mu_notice_is_proof(&told->id) ? 2 : 1;
-    uint32_t most = twice * (mu_graph_edges(world->size) + dead);
+    uint32_t most = twice * (mu_graph_edges(world->size) + dead + 3 * came);
     if (++told->sent[node] > most)
         sim_law_fail(world, "S3", "node %u sends '%s' %u times, at most %u with %u dead", node,
                      sim_trace_notice(what, &told->id), told->sent[node], most, dead);
+    twice += came; /* an edge that was taken over and came back has carried nothing, as it seems */
     if (told->copies != NULL && ++told->copies[(size_t)node * world->size + peer] > twice)
         sim_law_fail(world, "S3", "node %u sends '%s' to node %u %u times", node,
                      sim_trace_notice(what, &told->id), peer, twice + 1);
@@ -195,33 +232,69 @@ void sim_law_on_told_own_death(struct sim_world *world, mu_slot node)
 
 /* ---- S11: proof ---- */
 
-static bool holds_proof(const struct sim_world *world, mu_slot node, mu_slot dead)
+static bool holds_proof(const struct sim_world *world, mu_slot node, mu_slot dead,
+                        uint32_t incarnation)
 {
-    return mu_roster_is_proven(&sim_world_node(world, node)->dead, dead, 1);
+    return mu_roster_is_proven(&sim_world_node(world, node)->roster, dead, incarnation);
 }
 
-void sim_law_on_proof(struct sim_world *world, mu_slot node, mu_slot dead)
+void sim_law_on_proof(struct sim_world *world, mu_slot node, mu_slot dead, uint32_t incarnation)
 {
-    if (!sim_world_node(world, node)->fenced && !holds_proof(world, node, dead))
+    if (!sim_world_node(world, node)->fenced && !holds_proof(world, node, dead, incarnation))
         sim_law_fail(world, "S11", "node %u saw proof that node %u is dead, and does not keep it",
                      node, dead);
 }
 
-/* Has it delivered the notice, or the proof that makes it needless? */
+/* Did it start when the notice was there?  Then a death may be in its first view. */
+static bool came_later(const struct sim_world *world, const struct sim_told *told, mu_slot node)
+{
+    return world->seats[node].started_ns > 0 && world->seats[node].started_ns >= told->first_ns;
+}
+
+/* Did it hear of this death, proven or not, or of that of a later incarnation; or did its first
+ * view say so? */
+static bool heard_of(const struct sim_world *world, const struct mu_notice_id *id, mu_slot node)
+{
+    size_t pair = (size_t)node * world->size + id->index;
+    if (world->law.first_view[pair] >= mu_notice_incarnation(id))
+        return true;
+    for (uint32_t i = 0; i < world->law.told_count; i++) {
+        const struct sim_told *other = &world->law.told[i];
+        if (other->id.kind == MU_NOTICE_NODE_DEAD && other->id.index == id->index &&
+            mu_notice_incarnation(&other->id) >= mu_notice_incarnation(id) &&
+            other->delivered[node] > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Has it delivered the notice, or the proof that makes it needless, or the death of a later
+ * incarnation; or was a death in its first view?  A join proves the deaths before it. */
 static bool was_told(const struct sim_world *world, const struct sim_told *told, mu_slot node)
 {
-    bool is_death = told->id.kind == MU_NOTICE_NODE_DEAD && !mu_notice_is_proof(&told->id);
-    return told->delivered[node] > 0 ||
-           (is_death && holds_proof(world, node, (mu_slot)told->id.index));
+    if (told->delivered[node] > 0)
+        return true;
+    if (told->id.kind != MU_NOTICE_NODE_DEAD)
+        return false;
+    mu_slot dead = (mu_slot)told->id.index;
+    uint32_t incarnation = mu_notice_incarnation(&told->id);
+    bool has_proof = holds_proof(world, node, dead, incarnation);
+    if (world->returns == 0)
+        return has_proof && !mu_notice_is_proof(&told->id);
+    if (mu_notice_is_proof(&told->id) && !has_proof)
+        return false;
+    return mu_roster_is_out(&sim_world_node(world, node)->roster, dead, incarnation) &&
+           heard_of(world, &told->id, node);
 }
 
 static void check_proofs(struct sim_world *world, mu_slot dead)
 {
+    uint32_t incarnation = world->seats[dead].incarnation;
     mu_slot has = MU_SLOT_NONE, lacks = MU_SLOT_NONE;
     for (mu_slot node = 0; node < world->size; node++) {
         if (!sim_world_alive(world, node))
             continue;
-        if (holds_proof(world, node, dead))
+        if (holds_proof(world, node, dead, incarnation))
             has = node;
         else
             lacks = node;
@@ -240,12 +313,39 @@ static bool may_wait(const struct sim_world *world, const struct sim_told *told)
     return world->plan->flood && told->id.kind != MU_NOTICE_NODE_DEAD;
 }
 
+static bool holds_for_member(const struct sim_world *world, mu_slot node, mu_slot peer)
+{
+    return mu_roster_is_in(&sim_world_node(world, node)->roster, peer,
+                           world->seats[peer].incarnation);
+}
+
+static bool holds(const struct mu_spread *spread, const struct mu_notice_id *id)
+{
+    for (uint16_t i = 0; i < spread->count; i++)
+        if (mu_notice_compare(&spread->held[spread->order[i]].id, id) == 0)
+            return true;
+    return false;
+}
+
+/* Before a view has come to both of them there is no link.  Who came later gets what is held. */
+static bool owes(const struct sim_world *world, const struct sim_told *told, mu_slot node,
+                 mu_slot peer)
+{
+    if (!sim_world_alive(world, peer) || was_told(world, told, peer))
+        return false;
+    if (world->returns == 0)
+        return true;
+    return holds_for_member(world, node, peer) && holds_for_member(world, peer, node) &&
+           (!came_later(world, told, peer) ||
+            holds(&sim_world_node(world, node)->spread, &told->id));
+}
+
 static void check_edges_served(struct sim_world *world, const struct sim_told *told, mu_slot node)
 {
     const struct mu_spread *spread = &sim_world_node(world, node)->spread;
     for (uint32_t e = 0; e < spread->edge_count; e++) {
         mu_slot peer = spread->edges[e].slot;
-        if (peer == MU_SLOT_NONE || !sim_world_alive(world, peer) || was_told(world, told, peer))
+        if (peer == MU_SLOT_NONE || !owes(world, told, node, peer))
             continue;
         char what[64];
         sim_law_fail(world, "S6", "node %u knows '%s', its live neighbour %u does not", node,
@@ -270,9 +370,10 @@ static void check_all_told(struct sim_world *world, const struct sim_told *told)
     for (mu_slot node = 0; node < world->size; node++) {
         if (!sim_world_alive(world, node))
             continue;
+        bool is_for_others = came_later(world, told, node) && told->id.kind != MU_NOTICE_NODE_DEAD;
         if (was_told(world, told, node))
             knows = node;
-        else
+        else if (!is_for_others)
             lacks = node;
     }
     char what[64];
@@ -315,11 +416,12 @@ static void check_graph(struct sim_world *world)
         if (!sim_world_alive(world, node))
             continue;
         uint32_t farthest = reach(world, node, distance, queue);
+        uint32_t most = mu_graph_bits(sim_world_node(world, node)->roster.size);
         if (farthest == UINT32_MAX)
             sim_law_fail(world, "S5", "node %u does not reach every survivor", node);
-        else if (farthest > mu_graph_bits(world->size))
+        else if (farthest > most)
             sim_law_fail(world, "S5", "node %u is %u hops from a survivor, at most %u are allowed",
-                         node, farthest, mu_graph_bits(world->size));
+                         node, farthest, most);
     }
     free(distance);
     free(queue);
@@ -337,11 +439,40 @@ static void check_links(struct sim_world *world, mu_slot node)
         const struct mu_link *link = &links->at[i];
         if (link->peer == MU_SLOT_NONE || !sim_world_alive(world, link->peer))
             continue;
-        uint64_t received = mu_node_link_has(sim_world_node(world, link->peer), node);
+        uint64_t received = mu_node_link_has(sim_world_node(world, link->peer), node,
+                                             world->seats[node].incarnation);
         if (link->sent != received)
             sim_law_fail(world, "K1", "node %u sent %llu frames to node %u, which received %llu",
                          node, (unsigned long long)link->sent, link->peer,
                          (unsigned long long)received);
+    }
+}
+
+static void note_first_view(struct sim_world *world, mu_slot node, const struct mu_roster *first)
+{
+    uint32_t *said = &world->law.first_view[(size_t)node * world->size];
+    memset(said, 0, world->size * sizeof *said);
+    for (uint32_t i = 0; i < first->count; i++) {
+        const struct mu_roster_entry *entry = &first->entries[i];
+        said[entry->slot] = entry->in ? entry->incarnation - 1 : entry->incarnation;
+    }
+}
+
+void sim_law_on_begin(struct sim_world *world, mu_slot node, const struct mu_roster *first)
+{
+    note_first_view(world, node, first);
+    for (uint32_t i = 0; i < world->law.told_count; i++) {
+        struct sim_told *told = &world->law.told[i];
+        told->delivered[node] = 0;
+        told->sent[node] = 0;
+        for (mu_slot peer = 0; peer < world->size; peer++)
+            told->copies[(size_t)node * world->size + peer] = 0;
+    }
+    for (mu_slot peer = 0; peer < world->size; peer++) {
+        size_t pair = (size_t)node * world->size + peer;
+        world->law.highest_sent[pair] = 0;
+        world->law.taken_back[pair] = false;
+        world->law.link_of[pair] = 0;
     }
 }
 
@@ -374,7 +505,7 @@ void sim_law_on_end(struct sim_world *world)
         for (uint16_t i = 0; sim_world_alive(world, node) && i < spread->count; i++) {
             char what[64];
             const struct mu_notice_id *id = &spread->held[spread->order[i]].id;
-            if (id->kind != MU_NOTICE_NODE_DEAD)
+            if (id->kind != MU_NOTICE_NODE_DEAD || world->plan->over_ns > 0)
                 sim_law_fail(world, "S7", "node %u never forgets '%s'", node,
                              sim_trace_notice(what, id));
         }

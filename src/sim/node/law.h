@@ -20,6 +20,8 @@ struct sim_law {
     struct sim_told *told;
     uint32_t told_count, told_capacity;
     uint64_t *highest_sent; /* by node and peer, in small worlds: sequence on that link */
+    uint32_t *link_of;      /* likewise: the incarnation of the peer that it is to */
+    uint32_t *first_view;   /* likewise: up to which incarnation the peer was dead at the start */
     bool *taken_back;       /* likewise: frames were, so copies are not counted any more */
     uint32_t *acks;         /* by node: frames that carry nothing else */
     uint64_t no_room;       /* times that something found none */
@@ -50,7 +52,11 @@ void sim_law_on_fault(struct sim_world *world, mu_slot node, enum mu_fault fault
 void sim_law_on_told_own_death(struct sim_world *world, mu_slot node);
 
 /* A node was given proof of a death. */
-void sim_law_on_proof(struct sim_world *world, mu_slot node, mu_slot dead);
+void sim_law_on_proof(struct sim_world *world, mu_slot node, mu_slot dead, uint32_t incarnation);
+
+/* A fresh incarnation of the node starts: it knows its first view, and has heard nothing.  In small
+ * worlds only. */
+void sim_law_on_begin(struct sim_world *world, mu_slot node, const struct mu_roster *first);
 
 /* Nothing is on its way but words of the oracle. */
 void sim_law_on_calm(struct sim_world *world);

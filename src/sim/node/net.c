@@ -39,13 +39,13 @@ static int end_at(mu_slot node, mu_slot peer)
     return node < peer ? 0 : 1;
 }
 
-void sim_net_connect_graph(struct sim_net *net)
+void sim_net_connect_graph(struct sim_net *net, uint32_t founders)
 {
     if (!net->plan.tracked)
         return;
-    for (mu_slot slot = 0; slot < net->size; slot++) {
-        for (uint32_t e = 0; e < mu_graph_edges(net->size); e++) {
-            struct sim_connection *c = between(net, slot, mu_graph_target(net->size, slot, e));
+    for (mu_slot slot = 0; slot < founders; slot++) {
+        for (uint32_t e = 0; e < mu_graph_edges(founders); e++) {
+            struct sim_connection *c = between(net, slot, mu_graph_target(founders, slot, e));
             c->epoch = 1;
             c->up[0] = c->up[1] = true;
         }
@@ -116,16 +116,20 @@ void sim_net_open(struct sim_world *world, mu_slot node, mu_slot peer)
 }
 
 /* What each end has is told before either goes on: that is what the handshake is. */
+static struct mu_event what_peer_says(const struct sim_world *world, mu_slot node, mu_slot peer)
+{
+    struct mu_event event = {.type = MU_EVENT_LINK_UP};
+    event.link_up.peer = peer;
+    event.link_up.incarnation = world->seats[peer].incarnation;
+    event.link_up.peer_has =
+        mu_node_link_has(sim_world_node(world, peer), node, world->seats[node].incarnation);
+    return event;
+}
+
 static void both_ends_up(struct sim_world *world, mu_slot node, mu_slot peer)
 {
-    struct mu_event at_node = {.type = MU_EVENT_LINK_UP};
-    at_node.link_up.peer = peer;
-    at_node.link_up.incarnation = 1;
-    at_node.link_up.peer_has = mu_node_link_has(sim_world_node(world, peer), node);
-    struct mu_event at_peer = {.type = MU_EVENT_LINK_UP};
-    at_peer.link_up.peer = node;
-    at_peer.link_up.incarnation = 1;
-    at_peer.link_up.peer_has = mu_node_link_has(sim_world_node(world, node), peer);
+    struct mu_event at_node = what_peer_says(world, node, peer);
+    struct mu_event at_peer = what_peer_says(world, peer, node);
     sim_world_step(world, node, &at_node);
     if (sim_world_alive(world, peer))
         sim_world_step(world, peer, &at_peer);
@@ -147,7 +151,8 @@ static void end_goes_down(struct sim_world *world, mu_slot node, mu_slot peer)
 static void on_refused(struct sim_world *world, mu_slot node, mu_slot peer)
 {
     if ((world->plan->config.broken_rules & MU_BROKEN_REFUSED) != 0) {
-        sim_world_push(world, world->queue.now_ns, SIM_TELL, node, peer, 0);
+        sim_world_push(world, world->queue.now_ns, SIM_TELL, node, peer,
+                       world->seats[peer].incarnation);
         return;
     }
     between(&world->net, node, peer)->connecting = true;

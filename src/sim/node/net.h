@@ -37,8 +37,8 @@ void sim_net_init(struct sim_net *net, const struct sim_net_plan *plan, uint64_t
                   uint32_t size);
 void sim_net_free(struct sim_net *net);
 
-/* Takes every edge of the graph as connected. */
-void sim_net_connect_graph(struct sim_net *net);
+/* Takes every edge of the founders' graph as connected. */
+void sim_net_connect_graph(struct sim_net *net, uint32_t founders);
 
 /* When a frame sent now arrives; MU_NEVER: never, the other end has gone.  This end is up.  *epoch
  * names the connection. */

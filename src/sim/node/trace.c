@@ -80,6 +80,10 @@ void sim_trace_event(FILE *to, mu_slot node, const struct mu_event *event)
     case MU_EVENT_POST:
         fprintf(to, "posts a payload of %u bytes\n", event->post.length);
         return;
+    case MU_EVENT_MEMBER:
+        fprintf(to, "node %u, incarnation %u, is %s\n", event->member.entry.slot,
+                event->member.entry.incarnation, event->member.entry.in ? "in" : "out");
+        return;
     case MU_EVENT_FORGET:
         fprintf(to, "forgets stream %llx of kind %u\n", (unsigned long long)event->forget.stream,
                 event->forget.kind);
@@ -91,7 +95,7 @@ void sim_trace_event(FILE *to, mu_slot node, const struct mu_event *event)
 void sim_trace_effect(FILE *to, mu_slot node, uint64_t now_ns, const struct mu_effect *effect)
 {
     static const char *const reasons[] = {"", "it is dead", "it broke a rule", "no room",
-                                          "it is another incarnation"};
+                                          "no view has admitted it"};
     char what[64];
     start_line(to, node, now_ns);
     switch (effect->type) {

@@ -2,6 +2,7 @@
 
 #include "core/base/graph.h"
 #include "sim/base/memory.h"
+#include "sim/node/members.h"
 #include "sim/node/record.h"
 #include "sim/node/trace.h"
 
@@ -32,7 +33,7 @@ void sim_world_init(struct sim_world *world, const struct sim_plan *plan)
     memset(world, 0, sizeof *world);
     world->plan = plan;
     world->fencing = MU_SLOT_NONE;
-    world->size = plan->config.size;
+    world->size = plan->config.slots;
     sim_random_init(&world->random, plan->seed);
     sim_queue_init(&world->queue);
     mu_fingerprint_init(&world->digest);
@@ -41,7 +42,7 @@ void sim_world_init(struct sim_world *world, const struct sim_plan *plan)
     size_t size = world->size;
     world->node_bytes = mu_node_bytes(&plan->config);
     world->memory = sim_map(size * world->node_bytes);
-    for (mu_slot slot = 0; slot < size; slot++) {
+    for (mu_slot slot = 0; slot < plan->config.size; slot++) {
         struct mu_config config = plan->config;
         config.self = slot;
         mu_node_init(sim_world_node(world, slot), world->node_bytes, &config);
@@ -51,13 +52,16 @@ void sim_world_init(struct sim_world *world, const struct sim_plan *plan)
 
     world->seats = sim_map(size * sizeof *world->seats);
     for (mu_slot slot = 0; slot < size; slot++) {
-        world->seats[slot].alive = true;
+        world->seats[slot].alive = slot < plan->config.size;
+        world->seats[slot].incarnation = slot < plan->config.size ? 1 : 0;
         world->seats[slot].crash_after = SIM_NOT_IN_UPDATE;
         world->seats[slot].lost_after_ns = MU_NEVER;
         for (int t = 0; t < MU_TIMERS; t++)
             world->seats[slot].timer_at_ns[t] = MU_NEVER;
     }
-    world->living = world->size;
+    world->living = plan->config.size;
+    if (plan->over_ns > 0)
+        world->lives = sim_calloc(size, sizeof *world->lives);
     sim_law_init(&world->law, world);
 }
 
@@ -68,6 +72,7 @@ void sim_world_free(struct sim_world *world)
     sim_law_free(&world->law);
     sim_unmap(world->memory, (size_t)world->size * world->node_bytes);
     free(world->update.effects);
+    free(world->lives);
     sim_unmap(world->seats, (size_t)world->size * sizeof *world->seats);
     free(world->free_frames);
     free(world->contents);
@@ -79,7 +84,8 @@ void sim_world_free(struct sim_world *world)
 
 static void count_item(struct sim_world *world, const struct sim_item *item, uint64_t one)
 {
-    if (item->what == SIM_TELL)
+    if (item->what == SIM_TELL || item->what == SIM_MEMBER || item->what == SIM_OVER ||
+        item->what == SIM_FORGET)
         world->tells += one;
     else if (item->what == SIM_AGAIN)
         world->again += one;
@@ -139,7 +145,8 @@ static void grow_frames(struct sim_world *world)
     world->frame_capacity = (uint32_t)capacity;
 }
 
-static uint32_t keep_frame(struct sim_world *world, const struct mu_frame *frame, uint32_t epoch)
+static uint32_t keep_frame(struct sim_world *world, mu_slot from, const struct mu_frame *frame,
+                           uint32_t epoch)
 {
     assert(frame->sequence <= UINT32_MAX && frame->ack <= UINT32_MAX);
     if (world->free_count == 0 && world->frame_count == world->frame_capacity)
@@ -152,6 +159,7 @@ static uint32_t keep_frame(struct sim_world *world, const struct mu_frame *frame
         .ack = (uint32_t)frame->ack,
         .content = frame->type == MU_FRAME_NOTICE ? content_of(world, &frame->notice) : UINT32_MAX,
         .epoch = epoch,
+        .incarnation = world->seats[from].incarnation,
         .hops = frame->notice.hops,
         .type = frame->type,
     };
@@ -204,7 +212,7 @@ static void send_frame(struct sim_world *world, mu_slot from, const struct mu_ef
     if (is_bare_ack(world, &item))
         item.ref = (uint32_t)effect->frame.ack;
     else
-        item.ref = keep_frame(world, &effect->frame, epoch);
+        item.ref = keep_frame(world, from, &effect->frame, epoch);
     push(world, &item);
 }
 
@@ -280,7 +288,7 @@ void sim_world_step(struct sim_world *world, mu_slot slot, struct mu_event *even
 
 /* ---- faults and the oracle ---- */
 
-static mu_slot draw_living(struct sim_world *world)
+mu_slot sim_world_draw_living(struct sim_world *world)
 {
     mu_slot slot = (mu_slot)sim_random_below(&world->random, world->size);
     while (!sim_world_alive(world, slot))
@@ -290,8 +298,9 @@ static mu_slot draw_living(struct sim_world *world)
 
 static void oracle_tells(struct sim_world *world, mu_slot dead, uint64_t after_ns)
 {
-    mu_slot told = draw_living(world);
-    sim_world_push(world, world->queue.now_ns + after_ns, SIM_TELL, told, dead, 0);
+    mu_slot told = sim_world_draw_living(world);
+    sim_world_push(world, world->queue.now_ns + after_ns, SIM_TELL, told, dead,
+                   world->seats[dead].incarnation);
 }
 
 static void neighbours_see(struct sim_world *world, mu_slot dead)
@@ -301,7 +310,8 @@ static void neighbours_see(struct sim_world *world, mu_slot dead)
         if (mu_graph_edge_to(world->size, dead, neighbour) != e)
             continue; /* told already, over a lower edge */
         uint64_t after_us = sim_random_below(&world->random, world->plan->neighbours_see_ns / 1000);
-        sim_world_push(world, world->queue.now_ns + 1000 * after_us, SIM_TELL, neighbour, dead, 0);
+        sim_world_push(world, world->queue.now_ns + 1000 * after_us, SIM_TELL, neighbour, dead,
+                       world->seats[dead].incarnation);
     }
 }
 
@@ -309,6 +319,7 @@ void sim_world_crash(struct sim_world *world, mu_slot slot, bool host_lives)
 {
     world->seats[slot].alive = false;
     world->living--;
+    world->crashes++;
     if (world->plan->trace != NULL)
         fprintf(world->plan->trace, "%10.3f ms  node %-4u CRASHES\n",
                 (double)world->queue.now_ns / 1e6, slot);
@@ -317,6 +328,9 @@ void sim_world_crash(struct sim_world *world, mu_slot slot, bool host_lives)
         world->seats[slot].lost_after_ns =
             world->queue.now_ns + 1000 * sim_random_below(&world->random, LOST_US_MAX);
     sim_net_vanish(world, slot, host_lives);
+    if (world->plan->over_ns > 0)
+        sim_world_push(world, world->queue.now_ns + world->plan->over_ns, SIM_OVER, slot, 0,
+                       world->seats[slot].incarnation);
     if (world->plan->told != NULL)
         return;
     if (world->plan->neighbours_see_ns > 0) {
@@ -343,17 +357,18 @@ static bool has_proof(const struct sim_world *world, mu_slot node, mu_slot dead)
     return world->plan->proofs && sim_random_hash(world->plan->seed ^ pair) % 2 == 0;
 }
 
-static void on_tell(struct sim_world *world, mu_slot node, mu_slot dead)
+static void on_tell(struct sim_world *world, mu_slot node, mu_slot dead, uint32_t incarnation)
 {
     bool proven = has_proof(world, node, dead);
-    struct mu_notice notice = {.id = proven ? mu_notice_proof(dead, 1) : mu_notice_node(dead, 1),
+    struct mu_notice notice = {.id = proven ? mu_notice_proof(dead, incarnation)
+                                            : mu_notice_node(dead, incarnation),
                                .root = world->plan->root_at_dead ? dead : node};
     struct mu_event event = {.type = MU_EVENT_VERDICT, .verdict = {.notice = &notice}};
-    if (proven)
-        world->seats[dead].proven = true;
+    if (proven && incarnation > world->seats[dead].proven)
+        world->seats[dead].proven = incarnation;
     sim_world_step(world, node, &event);
     if (proven && sim_world_alive(world, node))
-        sim_law_on_proof(world, node, dead);
+        sim_law_on_proof(world, node, dead, incarnation);
 }
 
 static bool found_no_room(const struct sim_world *world)
@@ -436,6 +451,10 @@ static void on_fault(struct sim_world *world, const struct sim_fault *fault)
         if (sim_world_alive(world, node) && world->living > 1)
             on_fence(world, fault);
         return;
+    case SIM_FAULT_RETURN:
+        if (!sim_world_alive(world, node))
+            sim_members_on_return(world, node);
+        return;
     }
     abort();
 }
@@ -448,7 +467,8 @@ static bool observer_knows(const struct sim_world *world, mu_slot dead, mu_slot 
     *observer = dead;
     while (!sim_world_alive(world, *observer))
         *observer = *observer + 1 == world->size ? 0 : *observer + 1;
-    return mu_roster_is_vacant(&sim_world_node(world, *observer)->dead, dead);
+    return mu_roster_is_out(&sim_world_node(world, *observer)->roster, dead,
+                            world->seats[dead].incarnation);
 }
 
 /* Returns false when there is nothing left to tell. */
@@ -457,9 +477,11 @@ static bool oracle_insists(struct sim_world *world)
     bool told = false;
     for (mu_slot dead = 0; dead < world->size; dead++) {
         mu_slot observer;
-        if (sim_world_alive(world, dead) || observer_knows(world, dead, &observer))
+        if (sim_world_alive(world, dead) || world->seats[dead].incarnation == 0 ||
+            observer_knows(world, dead, &observer))
             continue;
-        sim_world_push(world, world->queue.now_ns, SIM_TELL, observer, dead, 0);
+        sim_world_push(world, world->queue.now_ns, SIM_TELL, observer, dead,
+                       world->seats[dead].incarnation);
         told = true;
     }
     return told;
@@ -467,18 +489,28 @@ static bool oracle_insists(struct sim_world *world)
 
 /* ---- running ---- */
 
+/* A network may keep what a dead host had sent until the node is back: the core is to see that. */
+static bool is_of_before(const struct sim_world *world, const struct sim_item *item)
+{
+    return !is_bare_ack(world, item) &&
+           world->frames[item->ref].incarnation < world->seats[item->peer].incarnation;
+}
+
 static bool arrives(const struct sim_world *world, const struct sim_item *item)
 {
-    return sim_world_alive(world, item->node) &&
-           (world->living == world->size ||
-            item->at_ns <= world->seats[item->peer].lost_after_ns) &&
-           (is_bare_ack(world, item) ||
-            sim_net_delivers(&world->net, item->peer, item->node, world->frames[item->ref].epoch));
+    bool sender_lives = sim_world_alive(world, item->peer) && !is_of_before(world, item);
+    if (!sim_world_alive(world, item->node) ||
+        (!sender_lives && item->at_ns > world->seats[item->peer].lost_after_ns))
+        return false;
+    return is_bare_ack(world, item) || is_of_before(world, item) ||
+           sim_net_delivers(&world->net, item->peer, item->node, world->frames[item->ref].epoch);
 }
 
 static void on_frame(struct sim_world *world, const struct sim_item *item)
 {
     bool does_arrive = arrives(world, item);
+    uint32_t incarnation = is_bare_ack(world, item) ? world->seats[item->peer].incarnation
+                                                    : world->frames[item->ref].incarnation;
     struct mu_frame frame = {.type = MU_FRAME_ACK, .ack = item->ref};
     if (!is_bare_ack(world, item)) {
         frame = whole_frame(world, item->ref);
@@ -487,9 +519,12 @@ static void on_frame(struct sim_world *world, const struct sim_item *item)
     if (!does_arrive)
         return;
     struct mu_node *node = sim_world_node(world, item->node);
-    bool fenced = world->living < world->size && mu_roster_is_vacant(&node->dead, item->peer);
+    bool fenced =
+        world->living < world->size && mu_roster_is_out(&node->roster, item->peer, incarnation);
     uint64_t strays = fenced ? node->strays : 0;
-    struct mu_event event = {.type = MU_EVENT_RECV, .recv = {.from = item->peer, .frame = &frame}};
+    struct mu_event event = {
+        .type = MU_EVENT_RECV,
+        .recv = {.from = item->peer, .incarnation = incarnation, .frame = &frame}};
     sim_world_step(world, item->node, &event);
     if (fenced && node->strays == strays)
         sim_law_fail(world, "fence", "node %u takes a frame of node %u, which it knows is dead",
@@ -517,7 +552,8 @@ static bool waits_for_stopped(struct sim_world *world, const struct sim_item *it
     if (item->what == SIM_CONNECT && world->seats[item->peer].stopped_until_ns > until_ns)
         until_ns =
             world->seats[item->peer].stopped_until_ns; /* both ends take part in a handshake */
-    bool of_world = item->what == SIM_FAULT || item->what == SIM_DIE || item->what == SIM_AGAIN;
+    bool of_world = item->what == SIM_FAULT || item->what == SIM_DIE || item->what == SIM_AGAIN ||
+                    item->what == SIM_OVER;
     if (until_ns <= item->at_ns || of_world || !sim_world_alive(world, item->node))
         return false;
     struct sim_item later = *item;
@@ -545,7 +581,18 @@ static void on_item(struct sim_world *world, const struct sim_item *item)
         return;
     case SIM_TELL:
         if (sim_world_alive(world, item->node))
-            on_tell(world, item->node, item->peer);
+            on_tell(world, item->node, item->peer, item->ref);
+        return;
+    case SIM_MEMBER:
+        if (sim_world_alive(world, item->node))
+            sim_members_on_member(world, item->node, item->peer, item->ref);
+        return;
+    case SIM_OVER:
+        sim_members_on_over(world, item->node, item->ref);
+        return;
+    case SIM_FORGET:
+        if (sim_world_alive(world, item->node))
+            sim_members_on_forget(world, item->node, item->peer, item->ref);
         return;
     case SIM_FAULT:
     case SIM_AGAIN:
@@ -607,8 +654,8 @@ static void prefetch(const struct sim_world *world)
 void sim_world_start(struct sim_world *world)
 {
     if (world->plan->links_up)
-        sim_net_connect_graph(&world->net);
-    for (mu_slot slot = 0; slot < world->size; slot++) {
+        sim_net_connect_graph(&world->net, world->plan->config.size);
+    for (mu_slot slot = 0; slot < world->plan->config.size; slot++) {
         struct mu_event event = {.type = MU_EVENT_START,
                                  .start = {.links_up = world->plan->links_up}};
         sim_world_step(world, slot, &event);
@@ -633,12 +680,15 @@ static bool on_rest(struct sim_world *world)
 {
     if (world->at_rest)
         return world->queue.count > 0;
-    if (oracle_insists(world))
+    bool told = oracle_insists(world);
+    if (sim_members_insist(world) || told)
         return true;
     if (somebody_waits_for_room(world))
         return world->queue.count > 0;
     world->at_rest = true;
     sim_law_on_quiet(world);
+    if (world->plan->over_ns > 0 && world->law.broken == NULL)
+        sim_members_forget_all(world);
     return world->law.broken == NULL && world->queue.count > 0;
 }
 

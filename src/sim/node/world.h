@@ -16,10 +16,13 @@ enum sim_what {
     SIM_TIMER,
     SIM_CONNECT,   /* a connection to peer comes about */
     SIM_LINK_DOWN, /* ref: epoch of the connection to peer that it notices to be gone */
-    SIM_TELL,      /* the oracle: peer is dead */
+    SIM_TELL,      /* the oracle: peer is dead; ref: its incarnation */
     SIM_FAULT,     /* ref: index in the schedule */
     SIM_DIE,       /* a crash that waited for a step to interrupt, and waited in vain */
     SIM_AGAIN,     /* ref: index in the schedule of a post that found no room */
+    SIM_MEMBER,    /* a view: peer is in, with incarnation ref */
+    SIM_OVER,      /* are the deaths of node, up to incarnation ref, known to all? */
+    SIM_FORGET,    /* a later view: the death of peer, incarnation ref, is over */
 };
 
 enum sim_fault_type {
@@ -30,6 +33,7 @@ enum sim_fault_type {
     SIM_FAULT_SPLIT,    /* slots below 'node' against the rest, for_ns */
     SIM_FAULT_REFUSE,   /* node, peer, for_ns: between them connections are reset and refused */
     SIM_FAULT_FENCE,    /* node is told that it is dead itself: 'id' */
+    SIM_FAULT_RETURN,   /* no fault either: node comes back, or comes for the first time */
 };
 
 #define SIM_NOT_IN_UPDATE UINT32_MAX
@@ -60,6 +64,8 @@ struct sim_plan {
     bool tight;                        /* likewise, and so little room that all but deaths of nodes
                                           may wait for ever */
     uint64_t death_ns_max;             /* not 0: what S8 allows */
+    uint64_t member_ns_max;            /* how long a view takes to everybody */
+    uint64_t over_ns;                  /* not 0: so long after a death it may be over */
     uint64_t tell_ns_min, tell_ns_max; /* how long the oracle takes */
     uint32_t told_max;                 /* how many it tells of one death */
     bool root_at_dead;                 /* verdicts of the oracle hang from the dead node */
@@ -85,9 +91,20 @@ struct sim_seat {
     uint64_t stopped_until_ns;
     uint64_t lost_after_ns; /* of the dead: what would arrive later was still in the host */
     uint32_t crash_after;   /* effects of the next update that still happen, or SIM_NOT_IN_UPDATE */
+    uint32_t incarnation;   /* the last one that started; 0: none did */
+    uint32_t proven;        /* the last one of whose death somebody was given proof */
+    uint32_t members;       /* that this one was told of, since it started */
     bool alive;
-    bool proven; /* somebody was given proof of its death */
+    uint64_t started_ns; /* when this incarnation did */
 } __attribute__((aligned(64)));
+
+/* The incarnations of one node that ever started. */
+enum { SIM_LIVES_MAX = 16 };
+
+struct sim_lives {
+    uint32_t of[SIM_LIVES_MAX];
+    uint32_t count;
+};
 
 enum { SIM_PAYLOAD_MAX = 48 };
 
@@ -105,13 +122,14 @@ struct sim_frame {
     uint32_t sequence, ack;
     uint32_t content; /* index; UINT32_MAX: it carries no notice */
     uint32_t epoch;
+    uint32_t incarnation; /* of who sent it */
     uint16_t hops;
     uint8_t type;
 };
 
 struct sim_world {
     const struct sim_plan *plan;
-    uint32_t size;
+    uint32_t size; /* slots: founders, and room for those who join */
     struct sim_random random;
     struct sim_queue queue;
     uint64_t busy;   /* items in the queue, without these two and the timers that forget */
@@ -127,6 +145,8 @@ struct sim_world {
     struct mu_update update;
     struct sim_seat *seats; /* by node */
     uint32_t living;
+    uint32_t crashes, returns;
+    struct sim_lives *lives; /* by node; NULL: nobody comes back */
 
     struct sim_content *contents;
     uint32_t content_count, content_capacity;
@@ -160,6 +180,9 @@ static inline bool sim_world_alive(const struct sim_world *world, mu_slot slot)
 {
     return world->seats[slot].alive;
 }
+
+/* Any node that lives. */
+mu_slot sim_world_draw_living(struct sim_world *world);
 
 /* For net.c: put an item into the queue, and take a step of one node. */
 void sim_world_push(struct sim_world *world, uint64_t at_ns, enum sim_what what, mu_slot node,

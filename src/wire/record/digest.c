@@ -56,6 +56,7 @@ static void add_event(struct mu_fingerprint *digest, const struct mu_event *even
         return;
     case MU_EVENT_RECV:
         add(digest, event->recv.from);
+        add(digest, event->recv.incarnation);
         add(digest, event->recv.transit_ns);
         add_frame(digest, event->recv.frame);
         return;
@@ -76,6 +77,13 @@ static void add_event(struct mu_fingerprint *digest, const struct mu_event *even
     case MU_EVENT_FORGET:
         add(digest, event->forget.kind);
         add(digest, event->forget.stream);
+        if (event->forget.kind == MU_NOTICE_NODE_DEAD)
+            add(digest, event->forget.slot);
+        return;
+    case MU_EVENT_MEMBER:
+        add(digest, event->member.entry.slot);
+        add(digest, event->member.entry.incarnation);
+        add(digest, event->member.entry.in | event->member.entry.proven << 1);
         return;
     }
     abort();

@@ -48,6 +48,7 @@ _Static_assert(
 static void write_config(struct mu_writer *writer, const struct mu_config *config)
 {
     mu_write_u32(writer, config->size);
+    mu_write_u32(writer, config->slots);
     mu_write_u32(writer, config->self);
     mu_write_u32(writer, config->incarnation);
     mu_write_u64(writer, config->redundant_wait_ns);
@@ -66,6 +67,7 @@ static void read_config(struct mu_reader *reader, struct mu_config *config)
 {
     memset(config, 0, sizeof *config);
     config->size = mu_read_u32(reader);
+    config->slots = mu_read_u32(reader);
     config->self = mu_read_u32(reader);
     config->incarnation = mu_read_u32(reader);
     config->redundant_wait_ns = mu_read_u64(reader);
@@ -131,21 +133,50 @@ static struct mu_record_result check_slot(uint64_t slot)
     return slot < MU_SIZE_MAX ? ok() : bad(MU_RECORD_SLOT, slot, MU_SIZE_MAX);
 }
 
-/* May an event of this type and time come next? */
+/* May this event come next? */
 static struct mu_record_result check_order(const struct mu_record_state *state,
-                                           enum mu_event_type type, uint64_t now_ns)
+                                           const struct mu_event *event)
 {
+    enum mu_event_type type = event->type;
+    uint64_t now_ns = event->now_ns;
     if (state->ended)
         return bad(MU_RECORD_AFTER_END, 0, 0);
-    if (state->events == 0 && type != MU_EVENT_START)
+    if (!state->started && type != MU_EVENT_START && type != MU_EVENT_MEMBER)
         return bad(MU_RECORD_NOT_STARTED, type, MU_EVENT_START);
-    if (state->events > 0 && type == MU_EVENT_START)
+    if (state->started && type == MU_EVENT_START)
         return bad(MU_RECORD_STARTED_TWICE, state->events, 0);
+    if (state->started && type == MU_EVENT_MEMBER && !event->member.entry.in)
+        return bad(MU_RECORD_MEMBER_OUT, event->member.entry.slot, 0);
     if (now_ns < state->now_ns)
         return bad(MU_RECORD_TIME_BACKWARDS, now_ns, state->now_ns);
     if (now_ns > MU_NEVER / 2) /* a deadline, that plus a wait, must not wrap */
         return bad(MU_RECORD_TIME_OVERFLOW, now_ns - state->now_ns, state->now_ns);
     return ok();
+}
+
+static struct mu_record_result check_incarnation(uint64_t incarnation)
+{
+    return incarnation <= UINT32_MAX ? ok() : bad(MU_RECORD_INCARNATION, incarnation, UINT32_MAX);
+}
+
+static struct mu_record_result check_forget(const struct mu_event *event)
+{
+    if (event->forget.kind < MU_NOTICE_NODE_DEAD || event->forget.kind > MU_NOTICE_PAYLOAD)
+        return bad(MU_RECORD_FORGET_KIND, event->forget.kind, MU_NOTICE_PAYLOAD);
+    if (event->forget.kind != MU_NOTICE_NODE_DEAD)
+        return ok();
+    struct mu_record_result result = check_slot(event->forget.slot);
+    return result.error == MU_RECORD_OK ? check_incarnation(event->forget.stream) : result;
+}
+
+static struct mu_record_result check_member(const struct mu_roster_entry *entry)
+{
+    struct mu_record_result result = check_slot(entry->slot);
+    if (result.error != MU_RECORD_OK)
+        return result;
+    if (entry->incarnation == 0)
+        return bad(MU_RECORD_MEMBER_NONE, entry->slot, 0);
+    return entry->in && entry->proven ? bad(MU_RECORD_MEMBER_FLAGS, 3, 2) : ok();
 }
 
 static struct mu_record_result check_content(const struct mu_event *event)
@@ -167,9 +198,9 @@ static struct mu_record_result check_content(const struct mu_event *event)
     case MU_EVENT_VERDICT:
         return from_wire(MU_RECORD_NOTICE, mu_wire_check_notice(event->verdict.notice));
     case MU_EVENT_FORGET:
-        if (event->forget.kind != MU_NOTICE_PROC_DEAD && event->forget.kind != MU_NOTICE_PAYLOAD)
-            return bad(MU_RECORD_FORGET_KIND, event->forget.kind, 0);
-        return ok();
+        return check_forget(event);
+    case MU_EVENT_MEMBER:
+        return check_member(&event->member.entry);
     }
     return bad(MU_RECORD_TYPE, (uint64_t)event->type, 0);
 }
@@ -179,6 +210,7 @@ static struct mu_record_result check_content(const struct mu_event *event)
 static struct mu_record_result write_recv(struct mu_writer *writer, const struct mu_event *event)
 {
     mu_write_varint(writer, event->recv.from);
+    mu_write_varint(writer, event->recv.incarnation);
     mu_write_varint(writer, event->recv.transit_ns);
     struct mu_wire_result wire = mu_wire_encode_frame(writer, event->recv.frame);
     if (wire.error == MU_WIRE_NO_ROOM)
@@ -218,9 +250,23 @@ static struct mu_record_result write_counted(struct mu_writer *writer, const str
     case MU_EVENT_FORGET:
         mu_write_u8(writer, event->forget.kind);
         mu_write_u64(writer, event->forget.stream);
+        if (event->forget.kind == MU_NOTICE_NODE_DEAD)
+            mu_write_varint(writer, event->forget.slot);
+        return ok();
+    case MU_EVENT_MEMBER:
+        mu_write_varint(writer, event->member.entry.slot);
+        mu_write_varint(writer, event->member.entry.incarnation);
+        mu_write_u8(writer, (uint8_t)(event->member.entry.in | event->member.entry.proven << 1));
         return ok();
     }
     abort();
+}
+
+static void take(struct mu_record_state *state, const struct mu_event *event)
+{
+    state->now_ns = event->now_ns;
+    state->events++;
+    state->started = state->started || event->type == MU_EVENT_START;
 }
 
 struct mu_record_result mu_record_encode_event(struct mu_record_state *state,
@@ -229,7 +275,7 @@ struct mu_record_result mu_record_encode_event(struct mu_record_state *state,
 {
     struct mu_record_result result = check_content(event);
     if (result.error == MU_RECORD_OK)
-        result = check_order(state, event->type, event->now_ns);
+        result = check_order(state, event);
     if (result.error != MU_RECORD_OK)
         return result;
     uint64_t delta_ns = event->now_ns - state->now_ns;
@@ -244,8 +290,7 @@ struct mu_record_result mu_record_encode_event(struct mu_record_state *state,
     write_counted(writer, event, delta_ns);
     result = settle(writer, before);
     if (result.error == MU_RECORD_OK) {
-        state->now_ns = event->now_ns;
-        state->events++;
+        take(state, event);
     }
     return result;
 }
@@ -293,10 +338,26 @@ static struct mu_record_result read_slot(struct mu_reader *reader, mu_slot *slot
     return check_slot(value);
 }
 
+static struct mu_record_result read_incarnation(struct mu_reader *reader, uint32_t *incarnation)
+{
+    uint64_t value = mu_read_varint(reader);
+    *incarnation = (uint32_t)value;
+    return check_incarnation(value);
+}
+
+/* A slot, and an incarnation of who is there. */
+static struct mu_record_result read_who(struct mu_reader *reader, mu_slot *slot,
+                                        uint32_t *incarnation)
+{
+    struct mu_record_result first = read_slot(reader, slot);
+    struct mu_record_result second = read_incarnation(reader, incarnation);
+    return first.error != MU_RECORD_OK ? first : second;
+}
+
 static struct mu_record_result read_recv(struct mu_reader *reader, struct mu_record *record)
 {
     struct mu_event *event = &record->event;
-    struct mu_record_result result = read_slot(reader, &event->recv.from);
+    struct mu_record_result result = read_who(reader, &event->recv.from, &event->recv.incarnation);
     event->recv.transit_ns = mu_read_varint(reader);
     if (result.error != MU_RECORD_OK || reader->bad)
         return result;
@@ -315,12 +376,30 @@ static struct mu_record_result read_recv(struct mu_reader *reader, struct mu_rec
 
 static struct mu_record_result read_link_up(struct mu_reader *reader, struct mu_event *event)
 {
-    struct mu_record_result result = read_slot(reader, &event->link_up.peer);
-    uint64_t incarnation = mu_read_varint(reader);
-    event->link_up.incarnation = (uint32_t)incarnation;
+    struct mu_record_result result =
+        read_who(reader, &event->link_up.peer, &event->link_up.incarnation);
     event->link_up.peer_has = mu_read_varint(reader);
-    if (result.error == MU_RECORD_OK && incarnation > UINT32_MAX)
-        return bad(MU_RECORD_INCARNATION, incarnation, UINT32_MAX);
+    return result;
+}
+
+static struct mu_record_result read_forget(struct mu_reader *reader, struct mu_event *event)
+{
+    event->forget.kind = mu_read_u8(reader);
+    event->forget.stream = mu_read_u64(reader);
+    if (event->forget.kind != MU_NOTICE_NODE_DEAD)
+        return ok();
+    return read_slot(reader, &event->forget.slot);
+}
+
+static struct mu_record_result read_member(struct mu_reader *reader, struct mu_event *event)
+{
+    struct mu_roster_entry *entry = &event->member.entry;
+    struct mu_record_result result = read_who(reader, &entry->slot, &entry->incarnation);
+    uint8_t flags = mu_read_u8(reader);
+    entry->in = (flags & 1) != 0;
+    entry->proven = (flags & 2) != 0;
+    if (result.error == MU_RECORD_OK && flags > 2)
+        return bad(MU_RECORD_MEMBER_FLAGS, flags, 2);
     return result;
 }
 
@@ -361,9 +440,9 @@ static struct mu_record_result read_content(struct mu_reader *reader, struct mu_
     case MU_EVENT_POST:
         return read_post(reader, event);
     case MU_EVENT_FORGET:
-        event->forget.kind = mu_read_u8(reader);
-        event->forget.stream = mu_read_u64(reader);
-        return ok();
+        return read_forget(reader, event);
+    case MU_EVENT_MEMBER:
+        return read_member(reader, event);
     }
     return bad(MU_RECORD_TYPE, (uint64_t)event->type, 0);
 }
@@ -406,7 +485,7 @@ static struct mu_record_result read_event(const struct mu_record_state *state,
     if (result.error == MU_RECORD_OK)
         result = check_content(event);
     if (result.error == MU_RECORD_OK)
-        result = check_order(state, event->type, event->now_ns);
+        result = check_order(state, event);
     return result;
 }
 
@@ -448,10 +527,8 @@ struct mu_record_result mu_record_decode(struct mu_record_state *state, const ui
         return result;
     *used = available - mu_reader_left(&reader);
     state->ended = record->is_end;
-    if (!record->is_end) {
-        state->now_ns = record->event.now_ns;
-        state->events++;
-    }
+    if (!record->is_end)
+        take(state, &record->event);
     return ok();
 }
 
@@ -477,7 +554,7 @@ static const char *sentence(enum mu_record_error error)
     case MU_RECORD_LENGTH:
         return "record length " N " is not between 1 and " N;
     case MU_RECORD_TYPE:
-        return "record type " N " is neither an event, 1 (START) to 7 (POST), nor 255 (END)";
+        return "record type " N " is neither an event, 1 (START) to 9 (MEMBER), nor 255 (END)";
     case MU_RECORD_SHORT:
         return "the record ends before the last field of its type";
     case MU_RECORD_TRAILING:
@@ -501,7 +578,13 @@ static const char *sentence(enum mu_record_error error)
     case MU_RECORD_INCARNATION:
         return "incarnation " N " is above " N;
     case MU_RECORD_FORGET_KIND:
-        return "a stream of kind " N " cannot be forgotten: only of 2 and 3";
+        return "a stream of kind " N " cannot be forgotten: only of 1 to " N;
+    case MU_RECORD_MEMBER_NONE:
+        return "the member at slot " N " has no incarnation";
+    case MU_RECORD_MEMBER_FLAGS:
+        return "what is said of a member, " N ", is above " N ": out, in, or out with proof";
+    case MU_RECORD_MEMBER_OUT:
+        return "after START a member, at slot " N ", can only be in";
     case MU_RECORD_POST_LENGTH:
         return "posted payload of " N " bytes is longer than " N;
     case MU_RECORD_FRAME_TYPE:

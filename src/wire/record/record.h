@@ -4,8 +4,8 @@
  * A recording is a header with the node's configuration, one record for each event that entered the
  * core, and an END with a digest of all that came out.  Running the events through a fresh node
  * must give the same digest.  What decodes without an error keeps the duties of a driver that
- * core/node.h and core/base/event.h name: START first and once, time never backwards, every pointer
- * good. */
+ * core/node.h and core/base/event.h name: START once, and first but for a first view, time never
+ * backwards, every pointer good. */
 #ifndef MU_WIRE_RECORD_RECORD_H
 #define MU_WIRE_RECORD_RECORD_H
 
@@ -15,15 +15,15 @@
 #include "wire/base/bytes.h"
 #include "wire/peer/frame.h"
 
-enum { MU_RECORD_VERSION = 2 };
+enum { MU_RECORD_VERSION = 3 };
 
 #define MU_RECORD_MAGIC "MUSTREC1"
 
 enum {
-    MU_RECORD_HEADER_BYTES = 68,
-    /* The longest record: a RECV, with its length, type, time (below 2^63), sender and transit
-     * time. */
-    MU_RECORD_MAX = 3 + 1 + 9 + 4 + MU_VARINT_MAX + MU_WIRE_FRAME_MAX,
+    MU_RECORD_HEADER_BYTES = 72,
+    /* The longest record: a RECV, with its length, type, time (below 2^63), sender, incarnation and
+     * transit time. */
+    MU_RECORD_MAX = 3 + 1 + 9 + 4 + 5 + MU_VARINT_MAX + MU_WIRE_FRAME_MAX,
 };
 
 /* In the place of an event's type.  GAP: what comes after it was not recorded. */
@@ -33,6 +33,7 @@ enum { MU_RECORD_GAP = 254, MU_RECORD_END = 255 };
 struct mu_record_state {
     uint64_t now_ns; /* of the last event */
     uint64_t events;
+    bool started;
     bool ended;
 };
 
@@ -74,6 +75,9 @@ enum mu_record_error {
     MU_RECORD_INCARNATION,
     MU_RECORD_POST_LENGTH,
     MU_RECORD_FORGET_KIND,
+    MU_RECORD_MEMBER_NONE,
+    MU_RECORD_MEMBER_FLAGS,
+    MU_RECORD_MEMBER_OUT,
     MU_RECORD_FRAME_TYPE, /* a frame that does not enter the core */
     MU_RECORD_FRAME,      /* 'wire' says what is wrong with it */
     MU_RECORD_NOTICE,     /* 'wire' says what is wrong with it */

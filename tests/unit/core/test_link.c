@@ -256,15 +256,15 @@ static void what_a_link_has_received_outlives_its_connection(void **state)
     (void)state;
     struct hand hand;
     alone(&hand);
-    assert_int_equal(mu_node_link_has(hand.node, 1), 0);
+    assert_int_equal(mu_node_link_has(hand.node, 1, 1), 0);
     recv_frame(&hand, 1, 0);
     recv_frame(&hand, 2, 0);
     hand_link_down(&hand, 1);
-    assert_int_equal(mu_node_link_has(hand.node, 1), 2);
+    assert_int_equal(mu_node_link_has(hand.node, 1, 1), 2);
     hand_link_up(&hand, 1, 0);
     recv_frame(&hand, 3, 0);
     assert_int_equal(hand_count(&hand, MU_DO_DELIVER), 1);
-    assert_int_equal(mu_node_link_has(hand.node, 1), 3);
+    assert_int_equal(mu_node_link_has(hand.node, 1, 1), 3);
     hand_free(&hand);
 }
 
@@ -315,7 +315,7 @@ static void a_repeat_is_dropped_and_acknowledged_again(void **state)
     recv_frame(&hand, 1, 0);
     hand_expect_nothing(&hand);
     assert_int_equal(hand.node->links.repeats, 1);
-    assert_int_equal(mu_node_link_has(hand.node, 1), 1);
+    assert_int_equal(mu_node_link_has(hand.node, 1, 1), 1);
     hand.now_ns += HAND_ACK_NS;
     hand_timeout(&hand, MU_TIMER_ACK);
     assert_int_equal(hand_effect(&hand, MU_DO_SEND, 0)->frame.ack, 1);
@@ -330,8 +330,8 @@ static void a_gap_is_a_fault_and_closes_the_link(void **state)
     recv_frame(&hand, 1, 0);
     recv_frame(&hand, 3, 0);
     expect_fault_and_close(&hand, MU_FAULT_LINK_GAP);
-    assert_int_equal(mu_node_link_has(hand.node, 1), 1); /* a reconnect resumes from here */
-    recv_frame(&hand, 2, 0);                             /* the connection is gone */
+    assert_int_equal(mu_node_link_has(hand.node, 1, 1), 1); /* a reconnect resumes from here */
+    recv_frame(&hand, 2, 0);                                /* the connection is gone */
     hand_expect_nothing(&hand);
     hand_link_down(&hand, 1);
     assert_int_equal(hand_count(&hand, MU_DO_OPEN), 1);
@@ -352,7 +352,7 @@ static void acknowledging_what_was_never_sent_is_a_fault_and_closes_the_link(voi
     hand_post(&hand, "news");
     recv_frame(&hand, 1, 2); /* news on a frame that lies is not believed, either */
     expect_fault_and_close(&hand, MU_FAULT_LINK_ACK);
-    assert_int_equal(mu_node_link_has(hand.node, 1), 0);
+    assert_int_equal(mu_node_link_has(hand.node, 1, 1), 0);
     hand_link_up(&hand, 1, 0);
     expect_sent(&hand, 1, 1); /* what is certain was kept */
     hand_free(&hand);
@@ -421,7 +421,7 @@ static void frames_over_no_connection_are_strays(void **state)
     hand_recv(&hand, 1, &frame); /* of the connection before */
     hand_expect_nothing(&hand);
     assert_int_equal(hand.node->strays, 3);
-    assert_int_equal(mu_node_link_has(hand.node, 1), 0);
+    assert_int_equal(mu_node_link_has(hand.node, 1, 1), 0);
     hand_free(&hand);
 }
 
@@ -477,7 +477,7 @@ static void another_incarnation_does_not_resume_the_link_of_the_one_before(void 
     assert_int_equal(hand.node->strays, 1);
     hand_link_up(&hand, 1, 0); /* it was the old one that lives */
     expect_sent(&hand, 1, 1);
-    assert_int_equal(mu_node_link_has(hand.node, 1), 1);
+    assert_int_equal(mu_node_link_has(hand.node, 1, 1), 1);
     hand_free(&hand);
 }
 
@@ -553,7 +553,7 @@ static void reconnect(struct talk *talk, struct sim_random *random)
     uint64_t has[2];
     for (int end = 0; end < 2; end++) {
         talk->count[end] = 0;
-        has[end] = mu_node_link_has(talk->ends[end].node, (mu_slot)(1 - end));
+        has[end] = mu_node_link_has(talk->ends[end].node, (mu_slot)(1 - end), 1);
         if (sim_random_chance(random, 50))
             hand_link_down(&talk->ends[end], (mu_slot)(1 - end));
     }

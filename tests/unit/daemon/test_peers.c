@@ -52,8 +52,9 @@ static const struct mu_harm healthy;
 
 /* ---- hooks that write down what they hear ---- */
 
-static uint64_t has(void *owner, mu_slot peer)
+static uint64_t has(void *owner, mu_slot peer, uint32_t incarnation)
 {
+    assert_int_equal(incarnation, 1);
     struct host *host = owner;
     assert_false(host->up[peer]); /* a handshake begins after the last connection has ended */
     return 0;
@@ -79,8 +80,9 @@ static void down(void *owner, mu_slot peer)
         mu_peers_want(host->peers, peer);
 }
 
-static void frame(void *owner, mu_slot peer, const struct mu_frame *heard)
+static void frame(void *owner, mu_slot peer, uint32_t incarnation, const struct mu_frame *heard)
 {
+    assert_int_equal(incarnation, 1);
     struct host *host = owner;
     assert_true(host->up[peer]);
     host->frames[peer]++;

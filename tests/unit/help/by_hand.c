@@ -111,7 +111,10 @@ void hand_recv_after(struct hand *hand, mu_slot from, const struct mu_frame *fra
 {
     struct mu_event event = {
         .type = MU_EVENT_RECV,
-        .recv = {.from = from, .frame = frame, .transit_ns = transit_ns},
+        .recv = {.from = from,
+                 .incarnation = mu_roster_incarnation(&hand->node->roster, from),
+                 .frame = frame,
+                 .transit_ns = transit_ns},
     };
     step(hand, &event);
 }
@@ -125,7 +128,9 @@ void hand_hear(struct hand *hand, mu_slot from, struct mu_notice notice)
 {
     struct mu_frame frame = {
         .type = MU_FRAME_NOTICE,
-        .sequence = mu_node_link_has(hand->node, from) + 1,
+        .sequence =
+            mu_node_link_has(hand->node, from, mu_roster_incarnation(&hand->node->roster, from)) +
+            1,
         .notice = notice,
     };
     hand_recv(hand, from, &frame);

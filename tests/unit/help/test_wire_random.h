@@ -157,7 +157,7 @@ static inline struct mu_event random_event(struct random *r, uint64_t after_ns,
                                            struct mu_frame *frame, struct mu_notice *notice)
 {
     struct mu_event event = {
-        .type = (enum mu_event_type)(MU_EVENT_TIMEOUT + random_below(r, MU_EVENT_FORGET - 1)),
+        .type = (enum mu_event_type)(MU_EVENT_TIMEOUT + random_below(r, MU_EVENT_MEMBER - 1)),
         .now_ns = after_ns + random_between(r, 0, 1000 * 1000),
     };
     switch (event.type) {
@@ -169,6 +169,7 @@ static inline struct mu_event random_event(struct random *r, uint64_t after_ns,
     case MU_EVENT_RECV:
         *frame = random_frame(r);
         event.recv.from = random_slot(r);
+        event.recv.incarnation = 1 + (uint32_t)random_below(r, 2);
         event.recv.transit_ns = random_between(r, 0, UINT64_MAX);
         event.recv.frame = frame;
         break;
@@ -188,8 +189,17 @@ static inline struct mu_event random_event(struct random *r, uint64_t after_ns,
         event.post.length = random_payload(r, &event.post.payload);
         break;
     case MU_EVENT_FORGET:
-        event.forget.kind = random_below(r, 2) == 0 ? MU_NOTICE_PROC_DEAD : MU_NOTICE_PAYLOAD;
+        event.forget.kind = (uint8_t)(MU_NOTICE_NODE_DEAD + random_below(r, 3));
         event.forget.stream = random_between(r, 0, UINT64_MAX);
+        if (event.forget.kind == MU_NOTICE_NODE_DEAD) {
+            event.forget.stream = random_between(r, 0, UINT32_MAX);
+            event.forget.slot = random_slot(r);
+        }
+        break;
+    case MU_EVENT_MEMBER:
+        event.member.entry.slot = random_slot(r);
+        event.member.entry.incarnation = 1 + (uint32_t)random_below(r, 4);
+        event.member.entry.in = true;
         break;
     }
     return event;

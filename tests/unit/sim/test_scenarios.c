@@ -114,7 +114,7 @@ static void run(void)
     assert_null(mu_config_error(&plan.config));
     sim_world_init(&world, &plan);
     for (uint32_t i = 0; i < tell_count; i++)
-        sim_world_push(&world, tells[i].at_ns, SIM_TELL, tells[i].node, tells[i].dead, 0);
+        sim_world_push(&world, tells[i].at_ns, SIM_TELL, tells[i].node, tells[i].dead, 1);
     sim_world_run(&world, NULL);
 }
 

@@ -52,7 +52,7 @@ static bool same_print(struct mu_fingerprint a, struct mu_fingerprint b)
     return a.a == b.a && a.b == b.b;
 }
 
-static const struct mu_record_state started = {.now_ns = 1000, .events = 1};
+static const struct mu_record_state started = {.now_ns = 1000, .events = 1, .started = true};
 
 /* clang-format off */
 #define A_PROCESS_DIED {                                                        \
@@ -70,12 +70,16 @@ static const struct mu_event *example(size_t i)
     static const struct mu_frame ack = {.type = MU_FRAME_ACK, .ack = 2};
     static const struct mu_event examples[] = {
         {.type = MU_EVENT_TIMEOUT, .now_ns = 1500, .timeout = {MU_TIMER_RETAIN}},
-        {.type = MU_EVENT_RECV, .now_ns = 1001, .recv = {3, 200, &frame}},
-        {.type = MU_EVENT_RECV, .now_ns = 1000, .recv = {3, 0, &ack}},
+        {.type = MU_EVENT_RECV, .now_ns = 1001, .recv = {3, 1, 200, &frame}},
+        {.type = MU_EVENT_RECV, .now_ns = 1000, .recv = {3, 1, 0, &ack}},
         {.type = MU_EVENT_LINK_UP, .now_ns = 1000, .link_up = {5, 1, 300}},
         {.type = MU_EVENT_LINK_DOWN, .now_ns = 1000, .link_down = {5}},
         {.type = MU_EVENT_VERDICT, .now_ns = 1000, .verdict = {&notice}},
         {.type = MU_EVENT_POST, .now_ns = 1000, .post = {(const uint8_t *)"hi", 2}},
+        {.type = MU_EVENT_FORGET, .now_ns = 1000, .forget = {MU_NOTICE_NODE_DEAD, 2, 300}},
+        {.type = MU_EVENT_MEMBER,
+         .now_ns = 1000,
+         .member = {{.slot = 300, .incarnation = 2, .in = true}}},
     };
     return i < sizeof examples / sizeof examples[0] ? &examples[i] : NULL;
 }
@@ -122,7 +126,7 @@ static void every_truncated_header_is_refused(void **state)
     for (size_t cut = 0; cut < count; cut++)
         assert_int_equal(mu_record_decode_header(bytes, cut, &config).error, MU_RECORD_TRUNCATED);
     expect_text(mu_record_decode_header(bytes, 10, &config),
-                "the recording ends after 10 bytes of a part that needs at least 68");
+                "the recording ends after 10 bytes of a part that needs at least 72");
 }
 
 static void a_header_that_cannot_be_is_refused_with_the_rule(void **state)
@@ -130,19 +134,19 @@ static void a_header_that_cannot_be_is_refused_with_the_rule(void **state)
     (void)state;
     struct mu_config config = sample_config(), decoded;
     size_t count = encode_header(&config);
-    bytes[8] = 3;
+    bytes[8] = 4;
     expect_text(mu_record_decode_header(bytes, count, &decoded),
-                "recording version 3 is newer than 2, the newest this program reads");
+                "recording version 4 is newer than 3, the newest this program reads");
     bytes[8] = 0;
     expect_text(mu_record_decode_header(bytes, count, &decoded),
-                "recording version 0 is older than 2, the oldest this program reads");
+                "recording version 0 is older than 3, the oldest this program reads");
     bytes[0] = 'm';
     expect_text(mu_record_decode_header(bytes, count, &decoded),
                 "this is not a recording: it does not begin with MUSTREC1");
     encode_header(&config);
-    bytes[16] = 255; /* of self */
+    bytes[19] = 255; /* of self */
     expect_text(mu_record_decode_header(bytes, count, &decoded),
-                "the recorded configuration cannot be: self must be below size");
+                "the recorded configuration cannot be: self must be below slots");
     config.limits.window = 0;
     struct mu_writer writer;
     mu_writer_init(&writer, bytes, sizeof bytes);
@@ -181,8 +185,8 @@ static void the_longest_record_has_the_stated_length(void **state)
     frame.notice.payload = random_payload_bytes;
     struct mu_event event = {.type = MU_EVENT_RECV,
                              .now_ns = MU_NEVER / 2,
-                             .recv = {MU_SIZE_MAX - 1, UINT64_MAX, &frame}};
-    struct mu_record_state longest = {.events = 1};
+                             .recv = {MU_SIZE_MAX - 1, UINT32_MAX, UINT64_MAX, &frame}};
+    struct mu_record_state longest = {.events = 1, .started = true};
     assert_int_equal(encode(&longest, bytes, &event), MU_RECORD_MAX);
 }
 
@@ -257,13 +261,13 @@ static void a_refused_record_is_told_with_value_and_rule(void **state)
     const struct mu_record_state fresh = {0};
     struct mu_record_state late = {.now_ns = MU_NEVER - 2, .events = 1};
     struct mu_record_state over = {.ended = true};
-    expect_refused(started, "\x00", 1, "record length 0 is not between 1 and 65614");
-    expect_refused(started, "\xff\xff\x7f", 3, "record length 2097151 is not between 1 and 65614");
+    expect_refused(started, "\x00", 1, "record length 0 is not between 1 and 65619");
+    expect_refused(started, "\xff\xff\x7f", 3, "record length 2097151 is not between 1 and 65619");
     expect_refused(started, "\x81\x00", 2, "a number is not in its shortest form, or over 64 bits");
     expect_refused(started, "\x03\x02\x80\x00", 4,
                    "a number is not in its shortest form, or over 64 bits");
-    expect_refused(started, "\x02\x09\x00", 3,
-                   "record type 9 is neither an event, 1 (START) to 7 (POST), nor 255 (END)");
+    expect_refused(started, "\x02\x0a\x00", 3,
+                   "record type 10 is neither an event, 1 (START) to 9 (MEMBER), nor 255 (END)");
     expect_refused(started, "\x02\x02\x00", 3, "the record ends before the last field of its type");
     expect_refused(started, "\x04\x02\x00\x00\x00", 5, "bytes after the last field of a record: 1");
     expect_refused(started, "\x03\x02\x00\x04", 4, "timer 4 is not below 4");
@@ -277,11 +281,19 @@ static void a_refused_record_is_told_with_value_and_rule(void **state)
                    "slot 16777216 is not below 16777216, the size of the largest machine");
     expect_refused(started, "\x09\x04\x00\x01\x80\x80\x80\x80\x10\x00", 10,
                    "incarnation 4294967296 is above 4294967295");
-    expect_refused(started, "\x0a\x03\x00\x01\x00\x00\x00\x00\x02\x02\x05", 11,
+    expect_refused(started, "\x0b\x03\x00\x01\x01\x00\x00\x00\x00\x02\x02\x05", 12,
                    "a received frame has type 5; 3 (HELLO) to 5 (BYE) do not enter the core");
-    expect_refused(started, "\x0a\x03\x00\x01\x00\x00\x00\x00\x02\x03\x05", 11,
+    expect_refused(started, "\x0b\x03\x00\x01\x01\x00\x00\x00\x00\x02\x03\x05", 12,
                    "a received frame cannot be: frame version 3 is newer than 2, the newest this "
                    "program speaks");
+    expect_refused(started, "\x05\x09\x00\x01\x00\x01", 6,
+                   "the member at slot 1 has no incarnation");
+    expect_refused(fresh, "\x05\x09\x00\x01\x01\x03", 6,
+                   "what is said of a member, 3, is above 2: out, in, or out with proof");
+    expect_refused(started, "\x05\x09\x00\x01\x01\x00", 6,
+                   "after START a member, at slot 1, can only be in");
+    expect_refused(started, "\x0b\x08\x00\x04\x00\x00\x00\x00\x00\x00\x00\x01", 12,
+                   "a stream of kind 4 cannot be forgotten: only of 1 to 3");
     expect_refused(over, "\x03\x02\x00\x00", 4, "something follows END, the last record");
 }
 
