@@ -69,9 +69,10 @@ enum muster_verdict {
 enum muster_event_type {
     MUSTER_EVENT_PROCESS = 1, /* a rank of this job: 'rank', on node 'node' */
     MUSTER_EVENT_NODE, /* a node of the cluster: 'node'; an event for each of its ranks follows */
-    MUSTER_EVENT_OVERFLOW, /* this reader was too slow: 'lost' events were dropped.  The current
-                              state follows, each event with is_state set, then CAUGHT_UP */
-    MUSTER_EVENT_CAUGHT_UP /* all earlier events have been read; later events are live */
+    MUSTER_EVENT_OVERFLOW,  /* this reader was too slow: 'lost' events were dropped.  The current
+                               state follows, each event with is_state set, then CAUGHT_UP */
+    MUSTER_EVENT_CAUGHT_UP, /* all earlier events have been read; later events are live */
+    MUSTER_EVENT_VIEW       /* a new view, 'view': muster_view() has its members */
 };
 
 struct muster_event {
@@ -90,7 +91,8 @@ struct muster_event {
     uint64_t age_ns;   /* time from detection until this event was read */
     uint64_t serial;   /* counts events at the daemon of this node; 0: OVERFLOW, CAUGHT_UP */
     char text[256];    /* the event in one sentence */
-    uint64_t reserved[8];
+    uint64_t view;     /* VIEW: its number */
+    uint64_t reserved[7];
 };
 
 #define MUSTER_NOW     INT64_C(0)
@@ -130,6 +132,20 @@ uint32_t muster_size(const struct muster *m);  /* ranks of the job, failed ones 
 uint32_t muster_job(const struct muster *m);   /* number of the job */
 uint32_t muster_node(const struct muster *m);  /* node that this process runs on, from 0 */
 uint32_t muster_nodes(const struct muster *m); /* nodes of the cluster, failed ones included */
+
+/* ---- views ----
+ *
+ * A view is the numbered membership of the cluster: the nodes that have not failed.  All survivors
+ * pass through the same sequence of views.  A failure is an event at once; the view without the
+ * node follows when the survivors have agreed on it and a majority of the view before has installed
+ * it, and then it is told everywhere.  View 1 has all nodes.  (V4, docs/spec/view.md: a node that
+ * failed may have installed another view of the same number, and told nobody.) */
+
+/* The view of the last MUSTER_EVENT_VIEW that muster_next() has returned: its number, 0 when there
+ * was none yet, and up to 'room' of its nodes in increasing order, with their total in *count.
+ * Sends no message.  Returns 0 or -1. */
+int muster_view(struct muster *m, uint64_t *number, uint32_t *nodes, uint32_t room, uint32_t *count,
+                struct muster_error *error);
 
 /* ---- agreements ----
  *

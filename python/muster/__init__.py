@@ -19,7 +19,7 @@ import ctypes
 import dataclasses
 import select
 import time
-from typing import AsyncIterator, Iterable, Iterator, List, Optional
+from typing import AsyncIterator, Iterable, Iterator, List, Optional, Tuple
 
 from . import library as _c
 from .library import Code, EventType, Verdict
@@ -33,6 +33,7 @@ __all__ = [
     "Group",
     "Job",
     "Verdict",
+    "View",
     "open",
     "version",
 ]
@@ -66,12 +67,21 @@ class Event:
     lost: int  #: OVERFLOW: number of events dropped
     age: float  #: seconds from detection until this event was read
     serial: int  #: counts events at the daemon of this node
+    view: int  #: VIEW: its number
     text: str  #: the event in one sentence
 
     @property
     def is_failure(self) -> bool:
         """Did a rank or a node fail?"""
         return self.type in (EventType.PROCESS, EventType.NODE) and self.verdict != Verdict.LEFT
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """The numbered membership of the cluster, the same at all survivors."""
+
+    number: int  #: 0: none yet
+    nodes: Tuple[int, ...]  #: in increasing order
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,6 +108,7 @@ def _event(raw: _c.CEvent) -> Event:
         lost=raw.lost,
         age=raw.age_ns / 1e9,
         serial=raw.serial,
+        view=raw.view,
         text=raw.text.decode("utf-8", "replace"),
     )
 
@@ -295,6 +306,13 @@ class Job:
                 yield event
             else:
                 await _readable(self.fileno())
+
+    def view(self) -> View:
+        """The view of the last VIEW event that was read."""
+        error, number, count = _c.CError(), ctypes.c_uint64(), ctypes.c_uint32()
+        nodes = (ctypes.c_uint32 * self.nodes)()
+        _check(_lib.muster_view(self._m, number, nodes, self.nodes, count, error), error)
+        return View(number.value, tuple(nodes[: count.value]))
 
     def group(self, ranks: Iterable[int]) -> Group:
         """A group of these ranks, this one among them."""

@@ -39,6 +39,7 @@ class EventType(enum.IntEnum):
     NODE = 2
     OVERFLOW = 3
     CAUGHT_UP = 4
+    VIEW = 5
 
 
 class Result(enum.IntEnum):
@@ -73,7 +74,8 @@ class CEvent(ctypes.Structure):
         ("age_ns", c_uint64),
         ("serial", c_uint64),
         ("text", c_char * 256),
-        ("reserved", c_uint64 * 8),
+        ("view", c_uint64),
+        ("reserved", c_uint64 * 7),
     ]
 
 
@@ -91,6 +93,7 @@ PROTOTYPES = {
     "muster_job": (c_uint32, [_HANDLE]),
     "muster_node": (c_uint32, [_HANDLE]),
     "muster_nodes": (c_uint32, [_HANDLE]),
+    "muster_view": (c_int, [_HANDLE, POINTER(c_uint64), POINTER(c_uint32), c_uint32, POINTER(c_uint32), _ERROR]),
     "muster_group_create": (c_int, [_HANDLE, POINTER(c_uint32), c_uint32, POINTER(_GROUP), _ERROR]),
     "muster_group_free": (None, [_GROUP]),
     "muster_group_size": (c_uint32, [_HANDLE, _GROUP]),

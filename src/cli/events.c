@@ -221,6 +221,8 @@ struct watcher {
 
 static void show(struct watcher *watcher, mu_slot told_by, const struct mu_local_event *event)
 {
+    if (event->subject == MU_SUBJECT_VIEW) /* 'muster views' has these */
+        return;
     if (!is_new(&watcher->known, event))
         return;
     watcher->printed++;

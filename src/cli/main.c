@@ -8,6 +8,7 @@ static const struct subcommand commands[] = {
     {"run", "run a parallel job", cmd_run},
     {"status", "show nodes and jobs of a running cluster", cmd_status},
     {"events", "list failures and exits", cmd_events},
+    {"views", "show the numbered membership of a cluster, and how it changed", cmd_views},
     {"why", "explain how a failure was detected", cmd_why},
     {"kill", "end a job on all its nodes", cmd_kill},
     {"set", "change heartbeat period and timeout", cmd_set},

@@ -101,9 +101,28 @@ static int check(const struct muster *m, const struct mu_local_event *told,
     return 1;
 }
 
-int mu_client_happened(const struct muster *m, const struct mu_local_event *told,
+static int view_told(struct muster *m, const struct mu_local_event *told,
+                     struct muster_event *event, struct muster_error *error)
+{
+    int whole = mu_client_view_part(m, &told->view, error);
+    if (whole != 1)
+        return whole;
+    memset(event, 0, offsetof(struct muster_event, text));
+    memset(event->reserved, 0, sizeof event->reserved);
+    event->type = MUSTER_EVENT_VIEW;
+    event->is_state = told->is_state;
+    event->age_ns = age_ns(told);
+    event->serial = told->serial;
+    event->view = told->view.number;
+    mu_client_view_text(m, event);
+    return 1;
+}
+
+int mu_client_happened(struct muster *m, const struct mu_local_event *told,
                        struct muster_event *event, struct muster_error *error)
 {
+    if (told->subject == MU_SUBJECT_VIEW)
+        return view_told(m, told, event, error);
     const struct mu_evidence *evidence = &told->evidence;
     bool is_process = told->subject == MU_SUBJECT_PROCESS;
     if (check(m, told, error) != 1)
@@ -118,6 +137,7 @@ int mu_client_happened(const struct muster *m, const struct mu_local_event *told
     event->hops = told->hops;
     event->age_ns = age_ns(told);
     event->serial = told->serial;
+    event->view = 0;
     if (is_process) {
         const struct mu_exit_kind *how = &evidence->how;
         event->rank = told->rank;
@@ -129,7 +149,7 @@ int mu_client_happened(const struct muster *m, const struct mu_local_event *told
     return 1;
 }
 
-int mu_client_event(const struct muster *m, const struct mu_local_message *message,
+int mu_client_event(struct muster *m, const struct mu_local_message *message,
                     struct muster_event *event, struct muster_error *error)
 {
     struct muster_event made = {0};

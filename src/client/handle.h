@@ -14,6 +14,14 @@ enum {
     MU_CLIENT_MARK_BYTES = 1 /* the kernel makes it a page */
 };
 
+/* A view, and while its parts come, what of it has come. */
+struct mu_client_view {
+    uint64_t number; /* 0: none yet */
+    uint32_t total, announced;
+    struct mu_local_span *spans;
+    uint32_t span_count, room;
+};
+
 /* All but what 'lock' guards is written by muster_open() and only read afterwards. */
 struct muster {
     int fd;              /* to the daemon: the state, and its last word */
@@ -32,6 +40,8 @@ struct muster {
     bool is_ending;       /* 'broken' says how; what is on the board comes first */
     bool is_broken;
     struct muster_error broken;
+    struct mu_client_view views[2]; /* that was read last, and the one before or to come */
+    int view_now;
     char name[MU_LOCAL_NAME_MAX];
 
     pthread_mutex_t group_lock; /* of what follows; who has it may wait for the daemon */
@@ -82,14 +92,21 @@ int mu_client_receive(int fd, const char *name, uint64_t until_ns, struct mu_loc
  * closed them: what it prints must not go to the daemon.  -1 is passed on; or -1 with errno. */
 int mu_client_above_standard(int fd);
 
-/* What a packet means to the program.  Returns 1, or -1 with *error filled when the daemon may not
- * say that to this process. */
-int mu_client_event(const struct muster *m, const struct mu_local_message *message,
+/* What a packet means to the program.  Returns 1, 0 when it is a part only, or -1 with *error
+ * filled when the daemon may not say that to this process. */
+int mu_client_event(struct muster *m, const struct mu_local_message *message,
                     struct muster_event *event, struct muster_error *error);
 
 /* The same for an event. */
-int mu_client_happened(const struct muster *m, const struct mu_local_event *told,
+int mu_client_happened(struct muster *m, const struct mu_local_event *told,
                        struct muster_event *event, struct muster_error *error);
+
+/* A part of a view, whoever has the lock.  Returns 1: it is whole now; 0; or -1 with *error filled.
+ */
+int mu_client_view_part(struct muster *m, const struct mu_local_view *part,
+                        struct muster_error *error);
+void mu_client_view_text(const struct muster *m, struct muster_event *event);
+void mu_client_view_free(struct muster *m);
 
 /* A refusal, as an error.  Returns -1. */
 int mu_client_refused(const struct mu_local_message *message, struct muster_error *error);

@@ -54,6 +54,7 @@ void muster_close(struct muster *m)
     }
     if (m->mark != NULL)
         munmap((void *)(uintptr_t)m->mark, MU_CLIENT_MARK_BYTES);
+    mu_client_view_free(m);
     mu_client_detach(m);
     close(m->fd);
     free(m);

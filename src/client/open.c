@@ -121,7 +121,7 @@ static int join(struct muster *m, const struct place *place, struct muster_error
 /* The first event would pay for every page and every symbol that is touched for the first time: 8
  * us instead of 0.6, in each of a node's processes at once.  So one is read here that never
  * happened, and the board where the next one will stand. */
-static void warm_up(const struct muster *m)
+static void warm_up(struct muster *m)
 {
     struct mu_local_event told = {.serial = 1,
                                   .subject = MU_SUBJECT_PROCESS,

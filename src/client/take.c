@@ -131,8 +131,11 @@ static int take_from_board(struct muster *m, struct muster_event *event)
         if (decode(m, words, count, &told) != 0)
             return -1;
         m->next++;
-        if (told.subject == MU_SUBJECT_NODE || told.job == m->who.job)
-            return mu_client_happened(m, &told, event, &m->broken);
+        if (told.subject == MU_SUBJECT_PROCESS && told.job != m->who.job)
+            continue;
+        int happened = mu_client_happened(m, &told, event, &m->broken);
+        if (happened != 0)
+            return happened;
     }
 }
 

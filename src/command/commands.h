@@ -17,6 +17,7 @@ int cli_dispatch(const char *path, const char *about, const struct subcommand *c
 int cmd_run(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_events(int argc, char **argv);
+int cmd_views(int argc, char **argv);
 int cmd_why(int argc, char **argv);
 int cmd_kill(int argc, char **argv);
 int cmd_set(int argc, char **argv);

@@ -20,6 +20,7 @@ enum {
     GRACE_MS = 500, /* between SIGTERM and SIGKILL, when the machine ends */
     EXIT_FENCED = 3,
     ACK_DELAY_MS = 150, /* rings are long; half of one owed is acknowledged at once */
+    VIEW_SHIFT = 2,     /* and those of views */
     EXCHANGE_SHIFT = 2, /* trees of exchanges have a fan-out of 4 */
 };
 
@@ -125,6 +126,28 @@ static void agree_fault(void *owner, enum mu_fault fault, mu_slot peer)
     if (peer < daemon->net.self.size && peer != daemon->net.self.from &&
         mu_peers_cut(daemon->peers, peer, MU_CLOSE_FULL))
         mu_drive_cut(daemon->drive, peer);
+}
+
+/* ---- views ---- */
+
+static const char *peer_views(void *owner, mu_slot peer, const uint8_t *bytes, size_t count)
+{
+    struct mu_daemon *daemon = owner;
+    return mu_views_frame(daemon->views, peer, bytes, count);
+}
+
+static void view_stopped(void *owner, enum mu_view_stop why)
+{
+    struct mu_daemon *daemon = owner;
+    if (daemon->fenced || why == MU_VIEW_STOP_LEFT)
+        return;
+    if (why == MU_VIEW_STOP_QUORUM)
+        mu_warn("too few nodes are left on this side of the cluster; stopping this node");
+    else
+        mu_warn("the other nodes go on without this one; stopping this node");
+    daemon->fenced = true;
+    daemon->exit_code = EXIT_FENCED;
+    mu_daemon_settle(daemon);
 }
 
 static void on_voter(void *owner, uint32_t job, uint32_t rank, int fd)
@@ -267,6 +290,19 @@ static const char *open_parts(struct mu_daemon *daemon, const struct mu_daemon_c
     if (failed != 0)
         return say(text, "cannot prepare agreements", failed);
 
+    struct mu_views_config views = {.loop = &daemon->loop,
+                                    .roll = &daemon->roll,
+                                    .cluster = orders->machine,
+                                    .shift = VIEW_SHIFT,
+                                    .partition = MU_VIEW_ANY,
+                                    .clock = daemon->clock,
+                                    .hooks = {daemon, agree_send, mu_daemon_lease, agree_dead,
+                                              mu_daemon_view_installed, mu_daemon_view_told,
+                                              view_stopped, agree_fault}};
+    failed = mu_views_open(&views, &daemon->views);
+    if (failed != 0)
+        return say(text, "cannot prepare views", failed);
+
     struct mu_jobs_config jobs = {
         .net = &daemon->net,
         .clock = daemon->clock,
@@ -393,6 +429,7 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
                                          .down = mu_drive_down,
                                          .frame = mu_drive_frame,
                                          .agree = peer_agrees,
+                                         .view = peer_views,
                                          .broke = peer_broke,
                                          .fenced = peer_fenced,
                                          .left = peer_left};
@@ -412,6 +449,7 @@ const char *mu_daemon_start(struct mu_daemon *daemon, const struct sockaddr_in *
         return say(text, "cannot prepare exchanges", failed);
     mu_pmix_loader_nodes(daemon->pmix, addresses);
     mu_drive_start(daemon->drive);
+    mu_views_start(daemon->views);
     failed = mu_daemon_ring_start(daemon, addresses);
     if (failed != 0)
         return say(text, "cannot start the heartbeat thread", failed);
@@ -447,6 +485,7 @@ static void on_all_over(void *owner)
     mu_pmix_loader_close(daemon->pmix);
     mu_notify_close(daemon->notify);
     mu_agreements_close(daemon->agreements);
+    mu_views_close(daemon->views);
     mu_exchanges_close(daemon->exchanges);
     mu_drive_close(daemon->drive);
     mu_recorder_stop(daemon->recorder);

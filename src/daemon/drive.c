@@ -156,6 +156,7 @@ void mu_drive_up(void *owner, mu_slot peer, uint32_t incarnation, uint64_t has)
     mu_daemon_witness_links(daemon);
     step(daemon->drive, &event);
     mu_agreements_up(daemon->agreements, peer);
+    mu_views_up(daemon->views, peer);
     mu_daemon_settle(daemon);
 }
 

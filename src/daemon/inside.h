@@ -15,6 +15,7 @@
 #include "daemon/programs/notify.h"
 #include "daemon/record/recorder.h"
 #include "daemon/roll/roll.h"
+#include "daemon/view/view.h"
 #include "wire/peer/news.h"
 #include "witness/witness.h"
 
@@ -55,6 +56,7 @@ struct mu_daemon {
     struct mu_notify *notify;
     struct mu_jobs *jobs;
     struct mu_agreements *agreements;
+    struct mu_views *views;
     struct mu_exchanges *exchanges; /* NULL before the start */
     struct mu_pmix_loader *pmix;    /* NULL: not wanted */
     uint32_t abort_job, abort_rank; /* a job that is to end when this process of it has; 0: none */
@@ -140,6 +142,11 @@ void mu_daemon_node_ended(struct mu_daemon *daemon, uint32_t incarnation,
 /* Everybody is to know that no process of a dead node is left. */
 void mu_daemon_post_gone(struct mu_daemon *daemon, mu_slot node, uint32_t incarnation,
                          const struct mu_exit_kind *how);
+
+/* Hooks of view.h. */
+void mu_daemon_view_installed(void *owner, const struct mu_roll_view *view);
+void mu_daemon_view_told(void *owner, struct mu_view_mark mark, const struct mu_span *spans,
+                         uint32_t count);
 
 /* Hook of agree.h: everybody is to know this group. */
 void mu_daemon_announce(void *owner, const struct mu_news *news);

@@ -5,6 +5,7 @@
 #include "host/log.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,8 @@ static void to_jobs(void *arg, const struct mu_local_event *event)
 static void hand_on(struct mu_daemon *daemon, const struct mu_roll_change *change)
 {
     mu_notify_changed(daemon->notify, change);
+    if (change->what == MU_ROLL_STABLE)
+        return; /* it is for programs alone */
     mu_exchanges_changed(daemon->exchanges, change);
     mu_agreements_changed(daemon->agreements, change);
     if (change->what == MU_ROLL_OVER)
@@ -227,6 +230,27 @@ void mu_daemon_found(struct mu_daemon *daemon)
     const struct mu_roll_change change = mu_roll_view(roll, &view);
     assert(change.what == MU_ROLL_VIEW && change.in_count == roll->size);
     free(seats);
+}
+
+void mu_daemon_view_installed(void *owner, const struct mu_roll_view *view)
+{
+    struct mu_daemon *daemon = owner;
+    if (view->number == 1)
+        return; /* mu_daemon_found() */
+    const struct mu_roll_change change = mu_roll_view(&daemon->roll, view);
+    if (change.why_not != NULL)
+        mu_warn("view %" PRIu64 " is not taken: %s", view->number, change.why_not);
+    hand_on(daemon, &change);
+}
+
+void mu_daemon_view_told(void *owner, struct mu_view_mark mark, const struct mu_span *spans,
+                         uint32_t count)
+{
+    struct mu_daemon *daemon = owner;
+    const struct mu_roll_change change =
+        mu_roll_stable(&daemon->roll, mark.number, mark.hash, spans, count, mu_now_ns());
+    mu_tell("view %" PRIu64 " is stable", mark.number);
+    hand_on(daemon, &change);
 }
 
 void mu_daemon_node_told(struct mu_daemon *daemon, const struct mu_roster_entry *death, mu_slot by)
@@ -433,6 +457,7 @@ static void deliver_node(struct mu_daemon *daemon, const struct mu_notice *notic
                                         : "the death of node %u is proven, seen by node %u",
             (unsigned)death.slot, (unsigned)evidence.seen_by);
     hand_on(daemon, &change);
+    mu_views_dead(daemon->views, &death);
 }
 
 void mu_daemon_deliver(struct mu_daemon *daemon, const struct mu_notice *notice)

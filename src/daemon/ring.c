@@ -234,6 +234,7 @@ static void on_effect(struct mu_daemon *daemon, const struct mu_heartbeat_news *
     case MU_DETECT_LEASE:
         mu_tell(effect->held ? "others hear this node" : "nobody acknowledges this node");
         mu_agreements_lease(daemon->agreements);
+        mu_views_lease(daemon->views);
         return;
     case MU_DETECT_FAULT:
         mu_daemon_fault(daemon, effect->fault, MU_SLOT_NONE);

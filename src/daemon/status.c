@@ -53,6 +53,8 @@ static uint64_t plain(const struct mu_daemon *daemon, uint32_t i, const char **n
         {"notices", daemon->delivered},
         {"bad_evidence", daemon->bad_evidence},
         {"bad_news", daemon->bad_news},
+        {"view", mu_views_present(daemon->views).number},
+        {"view_told", daemon->roll.stable.number},
         {"agree_groups", agreements.groups},
         {"agree_decided", agreements.decided},
         {"agree_frames_in", agreements.received},

@@ -347,6 +347,7 @@ const char *mu_agreements_changed(struct mu_agreements *agreements,
         return NULL;
     case MU_ROLL_NOTHING:
     case MU_ROLL_STARTED:
+    case MU_ROLL_STABLE:
     case MU_ROLL_GONE: /* what failed elsewhere is decided */
         return NULL;
     }

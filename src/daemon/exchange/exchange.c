@@ -242,6 +242,7 @@ const char *mu_exchanges_changed(struct mu_exchanges *exchanges,
     case MU_ROLL_NOTHING:
     case MU_ROLL_STARTED:
     case MU_ROLL_PROVEN:
+    case MU_ROLL_STABLE:
         return NULL;
     }
     abort();

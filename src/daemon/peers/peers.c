@@ -1,6 +1,7 @@
 #include "daemon/peers/peers.h"
 
 #include "wire/peer/agree_frame.h"
+#include "wire/peer/view.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -163,6 +164,8 @@ static const char *take_frame(struct peer *peer, const uint8_t *bytes, size_t co
     const struct mu_peers_hooks *hooks = &peer->peers->hooks;
     if (mu_agree_frame_is(bytes, count))
         return hooks->agree(hooks->owner, peer->slot, bytes, count);
+    if (mu_view_frame_is(bytes, count))
+        return hooks->view(hooks->owner, peer->slot, bytes, count);
     struct mu_message message;
     struct mu_wire_result result = mu_wire_decode(bytes, count, &message);
     if (result.error != MU_WIRE_OK)

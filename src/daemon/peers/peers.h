@@ -24,6 +24,8 @@ struct mu_peers_hooks {
     void (*frame)(void *owner, mu_slot peer, uint32_t incarnation, const struct mu_frame *frame);
     /* A frame of an agreement (wire/peer/agree_frame.h): NULL, or the rule that it breaks. */
     const char *(*agree)(void *owner, mu_slot peer, const uint8_t *bytes, size_t count);
+    /* The same for one of a view (wire/peer/view.h). */
+    const char *(*view)(void *owner, mu_slot peer, const uint8_t *bytes, size_t count);
     /* A connection to that daemon closed, or a new one was refused: nothing is proven. */
     void (*broke)(void *owner, mu_slot peer);
     /* That daemon says that this one was declared dead. */

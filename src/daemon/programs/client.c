@@ -172,7 +172,7 @@ static size_t encode_welcome(struct mu_client *client)
 
 static bool concerns(const struct mu_client *client, const struct mu_journal_key *key)
 {
-    return client->role == MU_LOCAL_OPERATOR || key->subject == MU_SUBJECT_NODE ||
+    return client->role == MU_LOCAL_OPERATOR || key->subject != MU_SUBJECT_PROCESS ||
            mu_journal_is_of(key, client->job->roll->number);
 }
 
@@ -187,7 +187,8 @@ static uint64_t missed(const struct mu_client *client)
         return to - from;
     const struct mu_gone_list *dead = &notify->config.roll->dead, *gone = &client->job->roll->gone;
     return (uint64_t)(mu_gone_before(dead, to) - mu_gone_before(dead, from)) +
-           (mu_gone_before(gone, to) - mu_gone_before(gone, from));
+           (mu_gone_before(gone, to) - mu_gone_before(gone, from)) +
+           mu_roll_views_told(notify->config.roll, from, to);
 }
 
 /* Moves its place on to the next event that concerns it.  False: there is none. */
@@ -233,18 +234,40 @@ static void next_gone(const struct mu_client *client, uint64_t *node, uint64_t *
     *process = mu_gone_serial(&client->job->roll->gone, client->processes_told);
 }
 
+/* The view is told last, from its first event on; when another has become stable meanwhile, that
+ * one.  0: it has been told. */
+static size_t encode_view(struct mu_client *client)
+{
+    const struct mu_roll *roll = client->notify->config.roll;
+    struct mu_local_message message = {.type = MU_LOCAL_EVENT};
+    uint64_t first = roll->stable.first, next = client->view_told + 1;
+    if (roll->stable.number == 0 || client->view_told >= roll->stable.last ||
+        !mu_roll_stable_event(roll, next > first ? (uint32_t)(next - first) : 0, &message.event))
+        return 0;
+    message.event.is_state = true;
+    return mu_client_encode(client, &message);
+}
+
 static size_t encode_member_state(struct mu_client *client)
 {
     uint64_t node, process;
     next_gone(client, &node, &process);
     uint64_t serial = node < process ? node : process;
-    if (serial == UINT64_MAX)
-        return encode_caught_up(client, client->notify->journal.head);
+    if (serial == UINT64_MAX) {
+        size_t count = encode_view(client);
+        return count > 0 ? count : encode_caught_up(client, client->notify->journal.head);
+    }
     /* What the journal still has of processes is told as it was told others: it has all the
      * evidence, also of those that left.  Of a node there may be proof since. */
     if (process < node && process >= mu_journal_oldest(&client->notify->journal))
         return mark_state(client, process);
     return encode_gone(client, node < process);
+}
+
+static void view_sent(struct mu_client *client)
+{
+    uint64_t first = client->notify->config.roll->stable.first;
+    client->view_told = client->view_told + 1 > first ? client->view_told + 1 : first;
 }
 
 static void member_state_sent(struct mu_client *client)
@@ -255,6 +278,8 @@ static void member_state_sent(struct mu_client *client)
         client->nodes_told++;
     } else if (process < node) {
         client->processes_told++;
+    } else if (client->view_told < client->notify->config.roll->stable.last) {
+        view_sent(client);
     } else {
         client->step = MU_STEP_LIVE;
     }
@@ -291,6 +316,7 @@ static void lost_sent(struct mu_client *client)
     client->notify->lost += missed(client);
     client->cursor = mu_journal_oldest(&client->notify->journal);
     client->nodes_told = client->processes_told = 0;
+    client->view_told = 0;
     client->step = MU_STEP_STATE;
 }
 

@@ -53,6 +53,7 @@ struct mu_client {
     uint64_t cursor;
     /* Its places in the rolls: a member's STATE. */
     uint32_t nodes_told, processes_told;
+    uint64_t view_told; /* serial of the last event of the view: all of them, if it is its last */
     struct mu_notify_job *job; /* of a member */
     uint32_t rank, place;      /* its place among the ranks of the job that are here */
 

@@ -85,7 +85,7 @@ static void publish(void *arg, const struct mu_local_event *event)
     struct mu_notify *notify = arg;
     mu_journal_add(&notify->journal, event);
     for (struct mu_notify_job *job = notify->jobs; job != NULL; job = job->next)
-        job->to_ring |= event->subject == MU_SUBJECT_NODE || event->job == job->roll->number;
+        job->to_ring |= event->subject != MU_SUBJECT_PROCESS || event->job == job->roll->number;
 }
 
 /* The bells first: programs wait for these. */
@@ -148,6 +148,7 @@ const char *mu_notify_changed(struct mu_notify *notify, const struct mu_roll_cha
     case MU_ROLL_GONE:
     case MU_ROLL_DEAD:
     case MU_ROLL_VIEW:
+    case MU_ROLL_STABLE:
         tell_all(notify, change);
         return NULL;
     case MU_ROLL_NOTHING:

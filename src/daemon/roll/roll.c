@@ -165,12 +165,21 @@ static void events_of_nodes(const struct mu_roll_change *change, mu_roll_each *e
     }
 }
 
+static void events_of_view(const struct mu_roll *roll, mu_roll_each *each, void *arg)
+{
+    struct mu_local_event event;
+    for (uint32_t i = 0; mu_roll_stable_event(roll, i, &event); i++)
+        each(arg, &event);
+}
+
 void mu_roll_events(const struct mu_roll_change *change, mu_roll_each *each, void *arg)
 {
     if (change->first > change->last)
         return;
     if (change->what == MU_ROLL_GONE)
         each(arg, &change->event);
+    else if (change->what == MU_ROLL_STABLE)
+        events_of_view(change->roll, each, arg);
     else if (change->what == MU_ROLL_BEGAN)
         events_of_job(change->job, change->first, change->last + 1, each, arg);
     else
@@ -630,6 +639,71 @@ struct mu_roll_change mu_roll_view(struct mu_roll *roll, const struct mu_roll_vi
     return change;
 }
 
+/* ---- the view that programs are told ---- */
+
+static uint32_t stable_parts(const struct mu_roll_stable *stable)
+{
+    return (stable->span_count + MU_LOCAL_SPANS_MAX - 1) / MU_LOCAL_SPANS_MAX;
+}
+
+bool mu_roll_stable_event(const struct mu_roll *roll, uint32_t i, struct mu_local_event *event)
+{
+    const struct mu_roll_stable *stable = &roll->stable;
+    uint32_t parts = stable_parts(stable), at = i * MU_LOCAL_SPANS_MAX;
+    if (i >= parts)
+        return false;
+    *event = (struct mu_local_event){.serial = stable->first + i,
+                                     .subject = MU_SUBJECT_VIEW,
+                                     .learned_ns = stable->learned_ns,
+                                     .view = {.number = stable->number,
+                                              .hash = stable->hash,
+                                              .total = stable->total,
+                                              .is_first = i == 0,
+                                              .is_last = i + 1 == parts}};
+    while (at < stable->span_count && event->view.span_count < MU_LOCAL_SPANS_MAX) {
+        const struct mu_span *span = &stable->spans[at++];
+        event->view.spans[event->view.span_count++] =
+            (struct mu_local_span){span->first, span->count};
+    }
+    return true;
+}
+
+uint32_t mu_roll_views_told(const struct mu_roll *roll, uint64_t from, uint64_t to)
+{
+    uint32_t count = 0;
+    uint64_t kept = roll->views_told < MU_ROLL_VIEWS_MAX ? roll->views_told : MU_ROLL_VIEWS_MAX;
+    for (uint64_t i = 0; i < kept; i++) {
+        uint64_t serial = roll->views[(roll->views_told - 1 - i) % MU_ROLL_VIEWS_MAX];
+        count += serial >= from && serial < to;
+        if (i + 1 == kept && kept < roll->views_told)
+            count += from < serial; /* there may have been some that are forgotten */
+    }
+    return count;
+}
+
+struct mu_roll_change mu_roll_stable(struct mu_roll *roll, uint64_t number, uint64_t hash,
+                                     const struct mu_span *spans, uint32_t count, uint64_t now_ns)
+{
+    struct mu_roll_stable *stable = &roll->stable;
+    struct mu_roll_change change = nothing(roll);
+    if (number <= stable->number || count == 0)
+        return change;
+    assert(count <= roll->size / 2 + 1);
+    memcpy(stable->spans, spans, count * sizeof *spans);
+    stable->span_count = count;
+    stable->total = 0;
+    for (uint32_t i = 0; i < count; i++)
+        stable->total += spans[i].count;
+    stable->number = number;
+    stable->hash = hash;
+    stable->learned_ns = now_ns;
+    stable->first = roll->serial + 1;
+    stable->last = change.last = roll->serial += stable_parts(stable);
+    roll->views[roll->views_told++ % MU_ROLL_VIEWS_MAX] = stable->last;
+    change.what = MU_ROLL_STABLE;
+    return change;
+}
+
 /* ---- beginning and end ---- */
 
 bool mu_roll_open(struct mu_roll *roll, mu_slot self, uint32_t size)
@@ -641,10 +715,11 @@ bool mu_roll_open(struct mu_roll *roll, mu_slot self, uint32_t size)
         .members = calloc(size, sizeof *roll->members),
         .ins = calloc(size, sizeof *roll->ins),
         .outs = calloc(size, sizeof *roll->outs),
+        .stable.spans = calloc(size / 2 + 1, sizeof *roll->stable.spans),
     };
     mu_unbegun_init(&roll->unbegun, MU_UNBEGUN_MAX);
     if (mu_gone_init(&roll->dead, size) && roll->members != NULL && roll->ins != NULL &&
-        roll->outs != NULL)
+        roll->outs != NULL && roll->stable.spans != NULL)
         return true;
     mu_roll_close(roll);
     return false;
@@ -663,5 +738,6 @@ void mu_roll_close(struct mu_roll *roll)
     free(roll->members);
     free(roll->ins);
     free(roll->outs);
+    free(roll->stable.spans);
     *roll = (struct mu_roll){0};
 }

@@ -1,8 +1,8 @@
 /* The roll of a daemon: who is in the cluster, which jobs there are, and what is known of each
- * rank. There is no other table of these: every part of the daemon reads it, and only six functions
- * change it.  Each says what has changed, once; news.c hands that on to all parts, and what changes
- * nothing is told to nobody.  So whatever comes first of "process 7 is dead" and "node 1, where
- * process 7 ran, is dead" is a change, and what comes second is not.
+ * rank. There is no other table of these: every part of the daemon reads it, and only seven
+ * functions change it.  Each says what has changed, once; news.c hands that on to all parts, and
+ * what changes nothing is told to nobody.  So whatever comes first of "process 7 is dead" and "node
+ * 1, where process 7 ran, is dead" is a change, and what comes second is not.
  *
  * A member is a slot and an incarnation.  A death covers its own incarnation and those below, and
  * an incarnation that is dead does not come back: a node that returns is a new one.
@@ -19,6 +19,19 @@
 #include "daemon/roll/unbegun.h"
 
 enum { MU_ROLL_OVER_MAX = 256 };
+
+/* Views of which is remembered when they were told: the others may count as missed. */
+enum { MU_ROLL_VIEWS_MAX = 64 };
+
+/* The view that programs were told last. */
+struct mu_roll_stable {
+    uint64_t number, hash;
+    uint32_t total;
+    struct mu_span *spans; /* of its members */
+    uint32_t span_count;
+    uint64_t first, last; /* serials of its events */
+    uint64_t learned_ns;
+};
 
 /* ---- the table, to be read by everybody ---- */
 
@@ -66,6 +79,9 @@ struct mu_roll {
     uint32_t size;
     uint64_t view; /* number of the last one; 0: none yet */
     uint64_t view_hash;
+    struct mu_roll_stable stable;      /* number 0: none yet */
+    uint64_t views[MU_ROLL_VIEWS_MAX]; /* last serials of those that were told */
+    uint64_t views_told;
     struct mu_roll_member *members; /* by slot */
     uint32_t in_count, dead_count;  /* of these, DEAD */
     struct mu_gone_list dead;       /* members */
@@ -125,6 +141,7 @@ enum mu_roll_what {
     MU_ROLL_DEAD,    /* member; events: the node, and who ran there */
     MU_ROLL_PROVEN,  /* member: was silent, and is dead */
     MU_ROLL_VIEW,    /* ins and outs; events: nodes that only the view has declared dead */
+    MU_ROLL_STABLE,  /* events: the view that programs may be told */
 };
 
 struct mu_roll_seat {
@@ -155,6 +172,13 @@ void mu_roll_dead_event(const struct mu_roll *roll, uint32_t i, struct mu_local_
 /* Each event of a change, in the order of serials.  The event is good within the call. */
 typedef void mu_roll_each(void *arg, const struct mu_local_event *event);
 void mu_roll_events(const struct mu_roll_change *change, mu_roll_each *each, void *arg);
+
+/* The i-th event of the view that was told last; false: it has no more. */
+bool mu_roll_stable_event(const struct mu_roll *roll, uint32_t i, struct mu_local_event *event);
+
+/* How many views were told by serials from 'from' up to, but not with, 'to'.  Of those that are
+ * forgotten one is said. */
+uint32_t mu_roll_views_told(const struct mu_roll *roll, uint64_t from, uint64_t to);
 
 /* All that is known: each member that is dead; each rank of a job that is gone. */
 void mu_roll_dead_before(const struct mu_roll *roll, mu_roll_each *each, void *arg);
@@ -191,5 +215,10 @@ struct mu_roll_view {
     uint64_t now_ns, clock;
 };
 struct mu_roll_change mu_roll_view(struct mu_roll *roll, const struct mu_roll_view *view);
+
+/* A view is stable: programs may be told.  Its members, as spans with gaps between them.  NOTHING:
+ * it was told, or a later one. */
+struct mu_roll_change mu_roll_stable(struct mu_roll *roll, uint64_t number, uint64_t hash,
+                                     const struct mu_span *spans, uint32_t count, uint64_t now_ns);
 
 #endif

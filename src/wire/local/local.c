@@ -44,12 +44,37 @@ static const char *welcome_error(const struct mu_local_welcome *welcome)
     return welcome->rank < welcome->size ? NULL : "a rank is below the size of its job";
 }
 
+static const char *view_error(const struct mu_local_view *view)
+{
+    uint64_t end = 0, members = 0;
+    if (view->number == 0)
+        return "views are numbered from 1";
+    if (view->span_count < 1 || view->span_count > MU_LOCAL_SPANS_MAX)
+        return "a part of a view has 1 to 16 spans";
+    for (uint32_t i = 0; i < view->span_count; i++) {
+        const struct mu_local_span *span = &view->spans[i];
+        if (span->count == 0 || (i > 0 && span->first <= end))
+            return "spans of members are in order, not empty, with gaps between them";
+        end = (uint64_t)span->first + span->count;
+        members += span->count;
+    }
+    if (end > MU_SIZE_MAX || members > view->total)
+        return "a view has no more members than it says, each below 2^24";
+    return view->is_first && view->is_last && members != view->total
+               ? "a view has as many members as it says"
+               : NULL;
+}
+
 static const char *event_error(const struct mu_local_event *event)
 {
     if (event->serial == 0)
         return "serials count from 1";
-    if (event->subject != MU_SUBJECT_PROCESS && event->subject != MU_SUBJECT_NODE)
-        return "a subject is 1 (process) or 2 (node)";
+    if (event->subject < MU_SUBJECT_PROCESS || event->subject > MU_SUBJECT_VIEW)
+        return "a subject is 1 (process), 2 (node) or 3 (view)";
+    if (event->subject == MU_SUBJECT_VIEW)
+        return event->job == 0 && event->rank == 0 && event->node == 0 && event->hops == 0
+                   ? view_error(&event->view)
+                   : "a view has no job, rank, node or hops";
     if (event->subject == MU_SUBJECT_NODE && (event->job != 0 || event->rank != 0))
         return "a node has no job and no rank";
     if (event->node != event->evidence.node)
@@ -129,6 +154,9 @@ static const char *message_error(const struct mu_local_message *message)
     return "no such type of message";
 }
 
+_Static_assert(1 + 36 + 23 + 8 * (int)MU_LOCAL_SPANS_MAX <= (int)MU_LOCAL_EVENT_MAX,
+               "room for a view");
+
 /* ---- out ---- */
 
 static void write_text(struct mu_writer *writer, const char *text)
@@ -156,6 +184,20 @@ static void write_welcome(struct mu_writer *writer, const struct mu_local_welcom
     mu_write_u32(writer, welcome->size);
 }
 
+static void write_view(struct mu_writer *writer, const struct mu_local_view *view)
+{
+    mu_write_u64(writer, view->number);
+    mu_write_u64(writer, view->hash);
+    mu_write_u32(writer, view->total);
+    mu_write_u8(writer, view->is_first);
+    mu_write_u8(writer, view->is_last);
+    mu_write_u8(writer, view->span_count);
+    for (uint32_t i = 0; i < view->span_count; i++) {
+        mu_write_u32(writer, view->spans[i].first);
+        mu_write_u32(writer, view->spans[i].count);
+    }
+}
+
 static void write_event(struct mu_writer *writer, const struct mu_local_event *event)
 {
     mu_write_u8(writer, event->is_state);
@@ -166,7 +208,10 @@ static void write_event(struct mu_writer *writer, const struct mu_local_event *e
     mu_write_u32(writer, event->rank);
     mu_write_u64(writer, event->learned_ns);
     mu_write_u64(writer, event->age_ns);
-    mu_write_evidence(writer, &event->evidence); /* it has the node */
+    if (event->subject == MU_SUBJECT_VIEW)
+        write_view(writer, &event->view);
+    else
+        mu_write_evidence(writer, &event->evidence); /* it has the node */
 }
 
 static void write_node(struct mu_writer *writer, const struct mu_local_node *node)
@@ -324,6 +369,23 @@ static bool read_flag(struct mu_reader *reader)
     return flag == 1;
 }
 
+static void read_view(struct mu_reader *reader, struct mu_local_view *view)
+{
+    memset(view, 0, sizeof *view);
+    view->number = mu_read_u64(reader);
+    view->hash = mu_read_u64(reader);
+    view->total = mu_read_u32(reader);
+    view->is_first = read_flag(reader);
+    view->is_last = read_flag(reader);
+    view->span_count = mu_read_u8(reader);
+    if (view->span_count > MU_LOCAL_SPANS_MAX)
+        reader->bad = true;
+    for (uint32_t i = 0; !reader->bad && i < view->span_count; i++) {
+        view->spans[i].first = mu_read_u32(reader);
+        view->spans[i].count = mu_read_u32(reader);
+    }
+}
+
 static void read_event(struct mu_reader *reader, struct mu_local_event *event)
 {
     event->is_state = read_flag(reader);
@@ -334,6 +396,11 @@ static void read_event(struct mu_reader *reader, struct mu_local_event *event)
     event->rank = mu_read_u32(reader);
     event->learned_ns = mu_read_u64(reader);
     event->age_ns = mu_read_u64(reader);
+    event->node = 0;
+    if (event->subject == MU_SUBJECT_VIEW) {
+        read_view(reader, &event->view);
+        return;
+    }
     mu_read_evidence(reader, &event->evidence);
     event->node = event->evidence.node;
 }

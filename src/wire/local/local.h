@@ -9,7 +9,7 @@
 #include "wire/local/chaos.h"
 #include "wire/base/evidence.h"
 
-enum { MU_LOCAL_VERSION = 4 };
+enum { MU_LOCAL_VERSION = 5 };
 
 /* The daemon's socket lives in the abstract namespace, so that nothing is left in a file system
  * whatever dies: "@muster/UID/MACHINE/SLOT", MACHINE as 16 hexadecimal digits.  Without the '@'. */
@@ -65,7 +65,22 @@ enum mu_local_refusal {
     MU_LOCAL_REFUSAL_LAST = MU_LOCAL_ENDING,
 };
 
-enum mu_subject { MU_SUBJECT_PROCESS = 1, MU_SUBJECT_NODE };
+enum mu_subject { MU_SUBJECT_PROCESS = 1, MU_SUBJECT_NODE, MU_SUBJECT_VIEW };
+
+/* A view, or a part of one that has more spans: then the parts follow each other. */
+enum { MU_LOCAL_SPANS_MAX = 16 };
+
+struct mu_local_span {
+    uint32_t first, count;
+};
+
+struct mu_local_view {
+    uint64_t number, hash;
+    uint32_t total; /* members, of all parts */
+    bool is_first, is_last;
+    uint8_t span_count; /* at least 1 */
+    struct mu_local_span spans[MU_LOCAL_SPANS_MAX];
+};
 
 struct mu_local_hello {
     uint8_t version;
@@ -93,7 +108,10 @@ struct mu_local_event {
     uint32_t node;       /* NODE: it; PROCESS: where it ran */
     uint64_t learned_ns; /* CLOCK_MONOTONIC of this host, when the daemon learned it */
     uint64_t age_ns;     /* at learned_ns: since it was first seen, wherever that was */
-    struct mu_evidence evidence;
+    union {
+        struct mu_evidence evidence; /* PROCESS, NODE */
+        struct mu_local_view view;   /* VIEW */
+    };
 };
 
 struct mu_local_node {

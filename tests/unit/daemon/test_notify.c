@@ -401,6 +401,50 @@ static void a_number_that_is_used_again_is_another_job(void **state)
     world_close(&world);
 }
 
+static void view_is_told(struct world *world, uint64_t number, uint32_t missing)
+{
+    const struct mu_span spans[] = {{0, missing}, {missing + 1, NODES - missing - 1}};
+    const struct mu_roll_change change =
+        mu_roll_stable(&world->roll, number, number, spans, 2, 70 + number);
+    mu_notify_changed(world->notify, &change);
+}
+
+static void hear_view(struct world *world, int fd, uint64_t number, bool is_state)
+{
+    const struct mu_local_event event = hear(world, fd, MU_LOCAL_EVENT).event;
+    assert_int_equal(event.subject, MU_SUBJECT_VIEW);
+    assert_true(event.view.number == number && event.view.total == NODES - 1);
+    assert_int_equal(event.is_state, is_state);
+    assert_true(event.learned_ns == 70 + number);
+}
+
+/* The last of the state is the view; a member that loses some is told which one counts now. */
+static void a_member_hears_of_views(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, 8, 8);
+    begin_job(&world, JOB, SIZE);
+    int before = join(&world, JOB, RANK);
+    hear(&world, before, MU_LOCAL_CAUGHT_UP);
+    node_dies(&world, 1);
+    view_is_told(&world, 2, 1);
+    int fd = join(&world, JOB, RANK);
+    struct mu_local_event event = hear(&world, fd, MU_LOCAL_EVENT).event;
+    assert_int_equal(event.subject, MU_SUBJECT_NODE);
+    while (event.subject != MU_SUBJECT_VIEW) /* who ran on that node */
+        event = hear(&world, fd, MU_LOCAL_EVENT).event;
+    assert_true(event.is_state && event.view.number == 2 && event.view.total == NODES - 1);
+    hear(&world, fd, MU_LOCAL_CAUGHT_UP);
+    view_is_told(&world, 3, 2);
+    hear_view(&world, fd, 3, false);
+    view_is_told(&world, 3, 2); /* told before */
+    hear_nothing(&world, fd);
+    hang_up(fd);
+    hang_up(before);
+    world_close(&world);
+}
+
 static void what_cannot_be_is_counted(void **state)
 {
     (void)state;
@@ -741,7 +785,7 @@ static void a_packet_that_breaks_a_rule_ends_the_connection(void **state)
     expect_refusal(&world, dial(&world), "\x01", 1, MU_LOCAL_BAD_PACKET);
     expect_refusal(&world, dial(&world), "\x02", 1, MU_LOCAL_BAD_PACKET); /* STATUS first */
     expect_refusal(&world, dial(&world), "\x01\x01", 2, MU_LOCAL_OTHER_VERSION);
-    expect_refusal(&world, dial(&world), "\x01\x05later", 7, MU_LOCAL_OTHER_VERSION);
+    expect_refusal(&world, dial(&world), "\x01\x06later", 7, MU_LOCAL_OTHER_VERSION);
     bytes[0] = MU_LOCAL_STATUS;
     expect_refusal(&world, operate(&world), bytes, sizeof bytes, MU_LOCAL_BAD_PACKET);
     expect_refusal(&world, operate(&world), bytes, 2, MU_LOCAL_BAD_PACKET);
@@ -1065,6 +1109,7 @@ int main(void)
         cmocka_unit_test(no_storm_before_a_job_begins_loses_one),
         cmocka_unit_test(late_news_of_a_job_that_is_over_are_forgotten),
         cmocka_unit_test(a_number_that_is_used_again_is_another_job),
+        cmocka_unit_test(a_member_hears_of_views),
         cmocka_unit_test(what_cannot_be_is_counted),
         cmocka_unit_test(a_wrong_rank_is_refused),
         cmocka_unit_test(a_claim_is_taken_for_who_is_here_only),

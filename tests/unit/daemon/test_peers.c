@@ -3,6 +3,7 @@
 #include "daemon/peers/door.h"
 #include "daemon/peers/peers.h"
 #include "wire/peer/agree_frame.h"
+#include "wire/peer/view.h"
 #include "turn.h"
 
 #include <arpa/inet.h>
@@ -36,7 +37,7 @@ struct host {
     uint32_t fenced;
     uint32_t left[NODES];
     uint64_t last_ack;
-    uint32_t agreed[NODES];
+    uint32_t agreed[NODES], viewed[NODES];
     uint64_t last_round;
     bool like_the_core; /* wants a link again as soon as it is down */
     bool heals;         /* ends every fault as soon as it hears something */
@@ -127,6 +128,16 @@ static const char *agree(void *owner, mu_slot peer, const uint8_t *bytes, size_t
     return rule;
 }
 
+static const char *view(void *owner, mu_slot peer, const uint8_t *bytes, size_t count)
+{
+    static struct mu_view_room room;
+    struct host *host = owner;
+    struct mu_view_message message;
+    const char *rule = mu_view_frame_decode(bytes, count, &message, &room);
+    host->viewed[peer]++;
+    return rule;
+}
+
 static void member(void *owner, struct mu_conn *conn)
 {
     struct host *host = owner;
@@ -160,8 +171,8 @@ static int begin(void **state)
     for (mu_slot slot = 0; slot < NODES; slot++)
         open_host(slot);
     for (mu_slot slot = 0; slot < NODES; slot++) {
-        const struct mu_peers_hooks hooks = {&hosts[slot], has,   up,     down, frame,
-                                             agree,        broke, fenced, left};
+        const struct mu_peers_hooks hooks = {&hosts[slot], has,  up,    down,   frame,
+                                             agree,        view, broke, fenced, left};
         hosts[slot].peers = mu_peers_open(&hosts[slot].net, addresses, &hooks);
         assert_non_null(hosts[slot].peers);
     }

@@ -459,6 +459,72 @@ static void counts_hold_whatever_happens(void **state)
     mu_roll_close(&roll);
 }
 
+/* ---- the view that programs are told ---- */
+
+static void a_stable_view_is_told_once_and_forwards(void **state)
+{
+    (void)state;
+    struct mu_roll roll;
+    const struct mu_span three[] = {{0, 1}, {2, 2}}, all[] = {{0, 4}};
+    open_roll(&roll);
+    struct mu_roll_change change = mu_roll_stable(&roll, 2, 77, three, 2, 5);
+    assert_int_equal(change.what, MU_ROLL_STABLE);
+    const struct heard heard = events_of(&change);
+    assert_int_equal(heard.count, 1);
+    const struct mu_local_event *event = &heard.events[0];
+    assert_int_equal(event->subject, MU_SUBJECT_VIEW);
+    assert_true(event->view.number == 2 && event->view.hash == 77 && event->view.total == 3);
+    assert_true(event->view.is_first && event->view.is_last && event->view.span_count == 2);
+    assert_true(event->view.spans[1].first == 2 && event->view.spans[1].count == 2);
+    assert_int_equal(mu_roll_stable(&roll, 2, 77, three, 2, 6).what, MU_ROLL_NOTHING);
+    assert_int_equal(mu_roll_stable(&roll, 1, 5, all, 1, 6).what, MU_ROLL_NOTHING);
+    assert_true(roll.stable.number == 2 && roll.stable.learned_ns == 5);
+    mu_roll_close(&roll);
+}
+
+static void a_view_of_many_spans_comes_in_parts(void **state)
+{
+    (void)state;
+    enum { MANY = 100, SPANS = 40 };
+    struct mu_roll roll;
+    struct mu_span spans[SPANS];
+    assert_true(mu_roll_open(&roll, SELF, MANY));
+    for (uint32_t i = 0; i < SPANS; i++)
+        spans[i] = (struct mu_span){2 * i, 1};
+    struct mu_roll_change change = mu_roll_stable(&roll, 9, 1, spans, SPANS, 5);
+    const struct heard heard = events_of(&change);
+    assert_int_equal(heard.count, 3);
+    uint32_t members = 0;
+    for (uint32_t i = 0; i < heard.count; i++) {
+        const struct mu_local_view *part = &heard.events[i].view;
+        assert_true(part->number == 9 && part->total == SPANS);
+        assert_true(part->is_first == (i == 0) && part->is_last == (i == 2));
+        members += part->span_count;
+    }
+    assert_int_equal(members, SPANS);
+    mu_roll_close(&roll);
+}
+
+static void views_between_serials_are_counted(void **state)
+{
+    (void)state;
+    struct mu_roll roll;
+    const struct mu_span all[] = {{0, 4}};
+    open_roll(&roll);
+    uint64_t from = roll.serial + 1;
+    for (uint64_t number = 2; number < 5; number++)
+        mu_roll_stable(&roll, number, 1, all, 1, 5);
+    assert_int_equal(mu_roll_views_told(&roll, from, from), 0);
+    assert_int_equal(mu_roll_views_told(&roll, from, from + 2), 2);
+    assert_int_equal(mu_roll_views_told(&roll, from, from + 9), 3);
+    for (uint64_t number = 5; number < 5 + MU_ROLL_VIEWS_MAX; number++)
+        mu_roll_stable(&roll, number, 1, all, 1, 5);
+    /* Of those that are forgotten one is said. */
+    assert_int_equal(mu_roll_views_told(&roll, from, from + 2), 1);
+    assert_int_equal(mu_roll_views_told(&roll, roll.serial, roll.serial + 1), 1);
+    mu_roll_close(&roll);
+}
+
 /* ---- the nodes of a job ---- */
 
 static void slots_are_put_in_order_and_become_spans(void **state)
@@ -490,6 +556,9 @@ int main(void)
         cmocka_unit_test(who_leaves_is_out_and_not_dead),
         cmocka_unit_test(a_view_that_breaks_a_rule_changes_nothing),
         cmocka_unit_test(counts_hold_whatever_happens),
+        cmocka_unit_test(a_stable_view_is_told_once_and_forwards),
+        cmocka_unit_test(a_view_of_many_spans_comes_in_parts),
+        cmocka_unit_test(views_between_serials_are_counted),
         cmocka_unit_test(slots_are_put_in_order_and_become_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,8 +92,33 @@ static inline struct mu_evidence random_evidence(struct random *r)
     return evidence;
 }
 
+static inline struct mu_local_event random_local_view(struct random *r)
+{
+    struct mu_local_event event = {.serial = random_between(r, 1, UINT64_MAX),
+                                   .subject = MU_SUBJECT_VIEW,
+                                   .is_state = random_below(r, 2) == 0,
+                                   .learned_ns = random_u64(r),
+                                   .age_ns = random_u64(r),
+                                   .view = {.number = random_between(r, 1, UINT64_MAX),
+                                            .hash = random_u64(r),
+                                            .is_first = random_below(r, 2) == 0}};
+    uint32_t at = 0;
+    event.view.span_count = (uint8_t)random_between(r, 1, MU_LOCAL_SPANS_MAX);
+    for (uint32_t i = 0; i < event.view.span_count; i++) {
+        uint32_t first = at + (uint32_t)random_between(r, 1, 1000);
+        uint32_t count = (uint32_t)random_between(r, 1, 1000);
+        event.view.spans[i] = (struct mu_local_span){first, count};
+        event.view.total += count;
+        at = first + count;
+    }
+    event.view.is_last = random_below(r, 2) == 0;
+    return event;
+}
+
 static inline struct mu_local_event random_local_event(struct random *r)
 {
+    if (random_below(r, 4) == 0)
+        return random_local_view(r);
     bool is_node = random_below(r, 2) == 0;
     struct mu_local_event event = {
         .serial = random_between(r, 1, UINT64_MAX),

@@ -396,7 +396,7 @@ static inline int try_board(int fd, struct mu_local_message *message)
         *message = (struct mu_local_message){.type = MU_LOCAL_EVENT};
         assert_null(mu_local_decode_event((const uint8_t *)words, count, &message->event));
         assert_true(message->event.serial == seat->next++);
-        if (message->event.subject == MU_SUBJECT_NODE || message->event.job == seat->job)
+        if (message->event.subject != MU_SUBJECT_PROCESS || message->event.job == seat->job)
             return 1;
     }
     return -1;

@@ -24,8 +24,9 @@ static void the_bytes_are_those_of_the_page(void **state)
     (void)state;
     struct mu_local_message hello = {
         .type = MU_LOCAL_HELLO,
-        .hello = {.version = 4, .role = MU_LOCAL_MEMBER, .job = 7, .rank = 0x01020304}};
-    expect_bytes(&hello, (uint8_t[]){1, 4, 1, 0, 0, 0, 7, 1, 2, 3, 4}, 11);
+        .hello = {
+            .version = MU_LOCAL_VERSION, .role = MU_LOCAL_MEMBER, .job = 7, .rank = 0x01020304}};
+    expect_bytes(&hello, (uint8_t[]){1, 5, 1, 0, 0, 0, 7, 1, 2, 3, 4}, 11);
     struct mu_local_message kill = {.type = MU_LOCAL_KILL, .kill = {.job = 7, .signal = 15}};
     expect_bytes(&kill, (uint8_t[]){3, 0, 0, 0, 7, 15}, 6);
     struct mu_local_message welcome = {
@@ -99,6 +100,41 @@ static void the_bytes_of_an_event(void **state)
     assert_int_equal(bytes[MU_LOCAL_STATE_AT], 1);
 }
 
+static void the_bytes_of_a_view(void **state)
+{
+    (void)state;
+    struct mu_local_message message = {.type = MU_LOCAL_EVENT,
+                                       .event = {.serial = 5,
+                                                 .subject = MU_SUBJECT_VIEW,
+                                                 .learned_ns = 256,
+                                                 .view = {.number = 3,
+                                                          .hash = 7,
+                                                          .total = 4,
+                                                          .is_first = true,
+                                                          .is_last = true,
+                                                          .span_count = 2,
+                                                          .spans = {{0, 3}, {5, 1}}}}};
+    static const uint8_t expected[] = {
+        34, 0, 0, 0, 0, 0, 0, 0, 0, 5, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, /* to the rank */
+        0,  0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0,                /* to the age */
+        0,  0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 4, 1,
+        1,  2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 5, 0, 0, 0, 1,
+    };
+    struct mu_local_message in;
+    uint8_t bytes[MU_LOCAL_PACKET_MAX];
+    assert_int_equal(mu_local_encode(&message, bytes), sizeof expected);
+    assert_memory_equal(bytes, expected, sizeof expected);
+    assert_null(mu_local_decode(bytes, sizeof expected, &in));
+    bytes[56] = 5; /* more members than there are */
+    assert_non_null(mu_local_decode(bytes, sizeof expected, &in));
+    bytes[56] = 4;
+    bytes[71] = 3; /* no gap between the spans */
+    assert_non_null(mu_local_decode(bytes, sizeof expected, &in));
+    bytes[71] = 5;
+    bytes[59] = 17; /* more spans than one part has */
+    assert_non_null(mu_local_decode(bytes, sizeof expected, &in));
+}
+
 static void what_goes_out_comes_in_again(void **state)
 {
     (void)state;
@@ -138,7 +174,10 @@ static void fields_come_in_as_they_went_out(void **state)
         assert_int_equal(in.event.node, message.event.node);
         assert_true(in.event.learned_ns == message.event.learned_ns);
         assert_true(in.event.age_ns == message.event.age_ns);
-        assert_string_equal(in.event.evidence.path, message.event.evidence.path);
+        if (in.event.subject == MU_SUBJECT_VIEW)
+            assert_memory_equal(&in.event.view, &message.event.view, sizeof in.event.view);
+        else
+            assert_string_equal(in.event.evidence.path, message.event.evidence.path);
     }
     struct mu_local_message node = random_local(&r, MU_LOCAL_NODE), in;
     uint8_t bytes[MU_LOCAL_PACKET_MAX];
@@ -238,10 +277,10 @@ static void what_breaks_a_rule_is_refused(void **state)
     EXPECT_BROKEN(41);
     EXPECT_BROKEN(255);
     EXPECT_BROKEN(1);                               /* HELLO without a version */
-    EXPECT_BROKEN(1, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0); /* no role */
-    EXPECT_BROKEN(1, 4, 4, 0, 0, 0, 0, 0, 0, 0, 0); /* nor this */
-    EXPECT_BROKEN(1, 4, 2, 0, 0, 0, 1, 0, 0, 0, 0); /* an operator with a job */
-    EXPECT_BROKEN(1, 4, 2, 0, 0, 0, 0, 0, 0, 0, 1); /* and with a rank */
+    EXPECT_BROKEN(1, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0); /* no role */
+    EXPECT_BROKEN(1, 5, 4, 0, 0, 0, 0, 0, 0, 0, 0); /* nor this */
+    EXPECT_BROKEN(1, 5, 2, 0, 0, 0, 1, 0, 0, 0, 0); /* an operator with a job */
+    EXPECT_BROKEN(1, 5, 2, 0, 0, 0, 0, 0, 0, 0, 1); /* and with a rank */
     EXPECT_BROKEN(3, 0, 0, 0, 1, 0);                /* signal 0 */
     EXPECT_BROKEN(3, 0, 0, 0, 1, 65);               /* and 65 */
     EXPECT_BROKEN(5, 0, 0, 0, 0, 0, 0, 0, 0);       /* there is no event 0 to be told again */
@@ -311,7 +350,7 @@ static void an_event_that_breaks_a_rule_is_refused(void **state)
     expect_broken_event(MU_LOCAL_STATE_AT, 2);
     expect_broken_event(9, 0);  /* serial 0 */
     expect_broken_event(10, 0); /* about nothing */
-    expect_broken_event(10, 3);
+    expect_broken_event(10, 4);
     expect_broken_event(16, 1); /* a node with a job */
     expect_broken_event(20, 1); /* and with a rank */
     expect_broken_event(37, 0); /* no verdict */
@@ -322,11 +361,11 @@ static void another_version_is_known_by_its_number(void **state)
 {
     (void)state;
     struct mu_local_message message;
-    static const uint8_t longer[] = {MU_LOCAL_HELLO, 5, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86};
+    static const uint8_t longer[] = {MU_LOCAL_HELLO, 6, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86};
     for (size_t count = 2; count <= sizeof longer; count++) {
         assert_null(mu_local_decode(longer, count, &message));
         assert_int_equal(message.type, MU_LOCAL_HELLO);
-        assert_int_equal(message.hello.version, 5);
+        assert_int_equal(message.hello.version, 6);
         assert_int_equal(message.hello.role, 0);
     }
     static const uint8_t older[] = {MU_LOCAL_HELLO, 2, MU_LOCAL_MEMBER, 0, 0, 0, 7, 0, 0, 0, 0};
@@ -396,6 +435,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bytes_are_those_of_the_page),
         cmocka_unit_test(the_bytes_of_an_event),
+        cmocka_unit_test(the_bytes_of_a_view),
         cmocka_unit_test(what_goes_out_comes_in_again),
         cmocka_unit_test(fields_come_in_as_they_went_out),
         cmocka_unit_test(an_event_alone_is_the_same),
