@@ -17,25 +17,27 @@ fail() {
 }
 
 TMPDIR=$folder/ STEPS=64 "$MUSTER_SOURCE/tools/demo" >"$folder/out" 2>&1 || fail "the demo exits with $?"
-[[ $(tail -n 1 "$folder/out") == "Everybody was told, and the work is done."* ]] || fail "not its last line"
-grep -q '^All 124 slices are there, .*  pi = 3\.141592653590, error' "$folder/out" || fail "no pi"
-[ "$(grep -c 'knows it after, ms' "$folder/out")" = 4 ] || fail "there are not four tables"
-grep -q '^    .*node 6.* silent' "$folder/out" || fail "nothing says why node 6 was given up"
+[ "$(grep -c '^PASS: ' "$folder/out")" = 1 ] || fail "no PASS"
+[ "$(grep -vc '^Note: ' "$folder/out")" -eq 33 ] || fail "not 33 lines"
+grep -q '^Result: pi = 3\.141592653590 (error .*); 124 of 124 slices' "$folder/out" || fail "no pi"
+[ "$(grep -cE 'nodes notified, the last after [0-9.]+ ms$' "$folder/out")" = 4 ] || fail "there are not four failures"
+grep -q '^    .*declared it failed$' "$folder/out" || fail "nothing says why node 6 was declared failed"
+[ "$(ls "$folder")" = out ] || fail "it left something: $(ls "$folder")"
 
-# Interrupted while the job runs: its machine is the only one whose daemons are its descendants.
+# Interrupted while the job runs: nothing of its cluster is left.
 TMPDIR=$folder/ STEPS=1000 setsid "$MUSTER_SOURCE/tools/demo" >"$folder/out" 2>&1 &
 demo=$!
 tries=1000
-until grep -q '^    machine' "$folder/out"; do
+until grep -qs '^muster: cluster' "$folder"/muster-demo.*/log; do
     [ $((tries -= 1)) -gt 0 ] || fail "the second demo does not come up"
     sleep 0.05
 done
-machine=$(awk '$1 == "machine" { sub(":", "", $2); print $2 }' "$folder/out")
+machine=$(awk '/^muster: cluster/ { sub(":", "", $3); print $3 }' "$folder"/muster-demo.*/log)
 kill -TERM "$demo"
 wait "$demo"
 code=$?
 demo=
 [ $code = 143 ] || fail "it exits with $code on SIGTERM, not with 143"
-! grep -q "@muster/.*/$machine/" /proc/net/unix || fail "a daemon of machine $machine is left"
+! grep -q "@muster/.*/$machine/" /proc/net/unix || fail "a daemon of cluster $machine is left"
 [ "$(ls "$folder")" = out ] || fail "it left something: $(ls "$folder")"
 echo "ok: the demo works, and ends when it is told"
