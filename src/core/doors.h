@@ -17,6 +17,7 @@
 #ifndef MU_CORE_DOORS_H
 #define MU_CORE_DOORS_H
 
+#include "core/advise/advise.h"
 #include "core/agree/agree.h"
 #include "core/central/central.h"
 #include "core/gather/gather.h"
@@ -32,7 +33,8 @@
     DOOR(central, mu_central, mu_central_config, mu_central_event, mu_central_update)              \
     DOOR(agree, mu_agree, mu_agree_config, mu_agree_event, mu_agree_update)                        \
     DOOR(gather, mu_allgather, mu_allgather_config, mu_allgather_event, mu_allgather_update)       \
-    DOOR(view, mu_view, mu_view_config, mu_view_event, mu_view_update)
+    DOOR(view, mu_view, mu_view_config, mu_view_event, mu_view_update)                             \
+    DOOR(advise, mu_advise, mu_advise_config, mu_advise_event, mu_advise_update)
 
 /* The compiler sees to it. */
 #define MU_DOOR_HAS(function, type)                                                                \

@@ -61,6 +61,16 @@ const char *mu_fault_name(enum mu_fault fault)
         return "view-early";
     case MU_FAULT_VIEW_MESSAGE:
         return "view-message";
+    case MU_FAULT_ADVISE_CHANGED:
+        return "advise-changed";
+    case MU_FAULT_ADVISE_TESTED:
+        return "advise-tested";
+    case MU_FAULT_ADVISE_OTHERS:
+        return "advise-others";
+    case MU_FAULT_ADVISE_ARRIVE:
+        return "advise-arrive";
+    case MU_FAULT_ADVISE_VOID:
+        return "advise-void";
     }
     abort();
 }
@@ -125,6 +135,16 @@ const char *mu_fault_text(enum mu_fault fault)
         return "more members are in the next view already than there is room for";
     case MU_FAULT_VIEW_MESSAGE:
         return "a message about views breaks a rule";
+    case MU_FAULT_ADVISE_CHANGED:
+        return "more have left the group or failed than limits.changed allows";
+    case MU_FAULT_ADVISE_TESTED:
+        return "a member has more to test than limits.tested allows";
+    case MU_FAULT_ADVISE_OTHERS:
+        return "more groups matter at a time than limits.others allows";
+    case MU_FAULT_ADVISE_ARRIVE:
+        return "a program arrives once at each boundary";
+    case MU_FAULT_ADVISE_VOID:
+        return "a group in which a living node works is decided by all others, too";
     }
     abort();
 }

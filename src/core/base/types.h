@@ -54,6 +54,11 @@ enum mu_fault {
     MU_FAULT_VIEW_ENTRIES,   /* more joins, last words and facts wait than there is room for */
     MU_FAULT_VIEW_EARLY,     /* more members are ahead of this node than there is room for */
     MU_FAULT_VIEW_MESSAGE,   /* a message about views breaks a rule */
+    MU_FAULT_ADVISE_CHANGED, /* more have left or failed than the configuration allows */
+    MU_FAULT_ADVISE_TESTED,  /* one member would test more than the configuration allows */
+    MU_FAULT_ADVISE_OTHERS,  /* more groups matter at a time than the configuration allows */
+    MU_FAULT_ADVISE_ARRIVE,  /* a program is at a boundary twice */
+    MU_FAULT_ADVISE_VOID,    /* the boundary of a group that this node works in is void */
 };
 
 const char *mu_fault_name(enum mu_fault fault);

@@ -43,6 +43,11 @@ static void config_view(struct mu_view_config *config)
     mu_view_config_default(config, SIZE, 1);
 }
 
+static void config_advise(struct mu_advise_config *config)
+{
+    mu_advise_config_default(config, SIZE, 1);
+}
+
 /* Some first event of each, which changes the state. */
 static const struct mu_event first_node = {.type = MU_EVENT_START, .now_ns = 1};
 static const struct mu_detect_event first_ring = {.type = MU_DETECT_START, .now_ns = 1};
@@ -50,6 +55,7 @@ static const struct mu_central_event first_central = {.type = MU_CENTRAL_START, 
 static const struct mu_agree_event first_agree = {
     .type = MU_AGREE_OPEN, .lease_held = true, .open = {.group = 1, .spans = &all, .count = 1}};
 static const struct mu_allgather_event first_gather = {.type = MU_ALLGATHER_CALL};
+static const struct mu_advise_event first_advise = {.type = MU_ADVISE_ARRIVE};
 
 static const struct mu_view_event first_view = {
     .type = MU_VIEW_START, .lease_held = true, .start = {.count = SIZE, .cluster = 7}};
