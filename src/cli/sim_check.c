@@ -2,6 +2,7 @@
 #include "command/commands.h"
 #include "command/output.h"
 #include "core/agree/agree.h"
+#include "sim/advise/check.h"
 #include "sim/agree/check.h"
 #include "sim/central/check.h"
 #include "sim/ring/check.h"
@@ -57,20 +58,21 @@ static const struct thing {
     enum sim_mutant_of of;
     sim_check_one *one;
 } things[] = {
-    {"spread", SIM_SPREAD, sim_check_spread_one},
-    {"ring", SIM_RING, sim_check_ring_one},
-    {"agree", SIM_AGREE, sim_check_agree_one},
+    {"spread", SIM_SPREAD, sim_check_spread_one},    {"ring", SIM_RING, sim_check_ring_one},
+    {"agree", SIM_AGREE, sim_check_agree_one},       {"advise", SIM_ADVISE, sim_check_advise_one},
     {"central", SIM_CENTRAL, sim_check_central_one},
 };
 
 static const struct thing *thing_of(const struct command *command, const char *what)
 {
     if (what == NULL)
-        args_fail(command, "nothing to check was named; there are: spread, ring, agree, central");
+        args_fail(command,
+                  "nothing to check was named; there are: spread, ring, agree, central, advise");
     for (size_t i = 0; i < sizeof things / sizeof things[0]; i++)
         if (strcmp(things[i].name, what) == 0)
             return &things[i];
-    args_fail(command, "'%s' is not something to check; there are: spread, ring, agree, central",
+    args_fail(command,
+              "'%s' is not something to check; there are: spread, ring, agree, central, advise",
               what);
 }
 
@@ -107,7 +109,7 @@ int cmd_sim_check(int argc, char **argv)
     const struct command command = {
         .path = "muster sim check",
         .about = "Check the guarantees in many small simulated clusters with random faults.",
-        .operand = "spread|ring|agree|central",
+        .operand = "spread|ring|agree|central|advise",
         .args = args,
         .count = sizeof args / sizeof args[0],
         .examples = "muster sim check ring --seeds 1:10000\nmuster sim check agree --nodes 2:8",
@@ -116,9 +118,10 @@ int cmd_sim_check(int argc, char **argv)
     const char *what = args_parse(&command, argc, argv);
     const struct thing *thing = thing_of(&command, what);
     bool printed = strcmp(rules, "printed") == 0;
-    if (thing->of == SIM_AGREE && nodes[1] > SIM_CHECK_AGREE_NODES_MAX)
-        args_fail(&command, "--nodes goes to %llu, but must be at most %d for 'agree'",
-                  (unsigned long long)nodes[1], SIM_CHECK_AGREE_NODES_MAX);
+    bool is_masked = thing->of == SIM_AGREE || thing->of == SIM_ADVISE;
+    if (is_masked && nodes[1] > SIM_CHECK_AGREE_NODES_MAX)
+        args_fail(&command, "--nodes goes to %llu, but must be at most %d for '%s'",
+                  (unsigned long long)nodes[1], SIM_CHECK_AGREE_NODES_MAX, thing->name);
     struct sim_check check = {.nodes_first = (uint32_t)nodes[0],
                               .nodes_last = (uint32_t)nodes[1],
                               .seeds_first = seeds[0],

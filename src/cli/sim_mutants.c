@@ -41,7 +41,7 @@ int cmd_sim_mutants(int argc, char **argv)
     const struct command command = {
         .path = "muster sim mutants",
         .about = "Break one protocol rule after the other and verify that a check fails.",
-        .operand = "[spread|ring|central|agree|gather|view]",
+        .operand = "[spread|ring|central|agree|gather|view|advise]",
         .args = args,
         .count = sizeof args / sizeof args[0],
         .exits = "0 all were caught   1 one was missed   2 usage error",
@@ -49,10 +49,11 @@ int cmd_sim_mutants(int argc, char **argv)
     const char *only = args_parse(&command, argc, argv);
     if (only != NULL && strcmp(only, "spread") != 0 && strcmp(only, "ring") != 0 &&
         strcmp(only, "central") != 0 && strcmp(only, "agree") != 0 && strcmp(only, "gather") != 0 &&
-        strcmp(only, "view") != 0)
-        args_fail(&command,
-                  "'%s' has no mutants; there are: spread, ring, central, agree, gather, view",
-                  only);
+        strcmp(only, "view") != 0 && strcmp(only, "advise") != 0)
+        args_fail(
+            &command,
+            "'%s' has no mutants; there are: spread, ring, central, agree, gather, view, advise",
+            only);
     int missed = 0;
     for (size_t i = 0; i < sim_mutant_count; i++) {
         if (only != NULL && strcmp(only, sim_mutant_of_name(sim_mutants[i].of)) != 0)

@@ -30,6 +30,8 @@ int cmd_sim_spread(int argc, char **argv);
 int cmd_sim_ring(int argc, char **argv);
 int cmd_sim_central(int argc, char **argv);
 int cmd_sim_agree(int argc, char **argv);
+int cmd_sim_advise(int argc, char **argv);
+int cmd_sim_verdicts(int argc, char **argv);
 int cmd_sim_check(int argc, char **argv);
 int cmd_sim_explore(int argc, char **argv);
 int cmd_sim_mutants(int argc, char **argv);

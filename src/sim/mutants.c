@@ -1,11 +1,13 @@
 #include "sim/mutants.h"
 
+#include "core/advise/advise.h"
 #include "core/agree/agree.h"
 #include "core/central/central.h"
 #include "core/gather/gather.h"
 #include "core/base/config.h"
 #include "core/ring/ring.h"
 #include "core/view/view.h"
+#include "sim/advise/check.h"
 #include "sim/agree/check.h"
 #include "sim/central/check.h"
 #include "sim/ring/check.h"
@@ -148,6 +150,35 @@ const struct sim_mutant sim_mutants[] = {
     {"no-waiting", "nobody waits for the parts of others", MU_ALLGATHER_BROKEN_COVER, SIM_GATHER},
     {"forget-result", "a result is forgotten at the next call", MU_ALLGATHER_BROKEN_FORGET,
      SIM_GATHER},
+    {"first-median", "times count against the first median, for ever", MU_ADVISE_BROKEN_MEDIAN,
+     SIM_ADVISE},
+    {"outsiders-count", "times of those that are out are in the median", MU_ADVISE_BROKEN_OUTSIDERS,
+     SIM_ADVISE},
+    {"late-tester", "an interval counts although its tester was late", MU_ADVISE_BROKEN_LATE,
+     SIM_ADVISE},
+    {"one-test", "one failed test accuses", MU_ADVISE_BROKEN_ONCE, SIM_ADVISE},
+    {"old-history", "a new stint begins with the old tests", MU_ADVISE_BROKEN_STINT, SIM_ADVISE},
+    {"old-accusations", "a new stint begins with the old accusations", MU_ADVISE_BROKEN_COUNTS,
+     SIM_ADVISE},
+    {"strangers-accuse", "whoever takes part accuses", MU_ADVISE_BROKEN_STRANGERS, SIM_ADVISE},
+    {"own-counters", "each decides by what it has said itself", MU_ADVISE_BROKEN_LOCAL, SIM_ADVISE},
+    {"accused-accuse", "who leaves takes its accused along", MU_ADVISE_BROKEN_OWN_WORD, SIM_ADVISE},
+    {"no-minimum", "all but one may leave", MU_ADVISE_BROKEN_MINIMUM, SIM_ADVISE},
+    {"no-majority", "who is proposed comes back", MU_ADVISE_BROKEN_MAJORITY, SIM_ADVISE},
+    {"majority-of-all", "of all members, and not of the testers", MU_ADVISE_BROKEN_TESTERS,
+     SIM_ADVISE},
+    {"one-pass", "one passed test is enough for a vote", MU_ADVISE_BROKEN_PASSES, SIM_ADVISE},
+    {"no-recall", "nobody is called when too few are left", MU_ADVISE_BROKEN_RECALL, SIM_ADVISE},
+    {"leaver-absent", "who leaves takes no part in the next boundary", MU_ADVISE_BROKEN_LEAVER,
+     SIM_ADVISE},
+    {"comer-works", "who comes works as soon as it hears of it", MU_ADVISE_BROKEN_COMER,
+     SIM_ADVISE},
+    {"lowest-posts", "only the lowest member tells of a new group", MU_ADVISE_BROKEN_POST,
+     SIM_ADVISE},
+    {"no-refounding", "all members have failed, and nobody does anything", MU_ADVISE_BROKEN_REFOUND,
+     SIM_ADVISE},
+    {"silent-call", "who wants to found anew tells nobody", MU_ADVISE_BROKEN_CALL, SIM_ADVISE},
+    {"no-backoff", "earlier exits cost nothing", MU_ADVISE_BROKEN_BACKOFF, SIM_ADVISE},
 };
 
 const size_t sim_mutant_count = sizeof sim_mutants / sizeof sim_mutants[0];
@@ -187,28 +218,28 @@ const char *sim_mutant_of_name(enum sim_mutant_of of)
         return "gather";
     case SIM_VIEW:
         return "view";
+    case SIM_ADVISE:
+        return "advise";
     }
     abort();
 }
 
 /* Random worlds, until one of them shows it. */
-static void try_worlds(const struct sim_mutant *mutant, uint64_t seeds,
+static void try_worlds(const struct sim_mutant *mutant, uint32_t nodes_last, uint64_t seeds,
                        struct sim_mutant_result *result)
 {
     static sim_check_one *const worlds[] = {
-        [SIM_SPREAD] = sim_check_spread_one,
-        [SIM_RING] = sim_check_ring_one,
-        [SIM_CENTRAL] = sim_check_central_one,
-        [SIM_AGREE] = sim_check_agree_one,
+        [SIM_SPREAD] = sim_check_spread_one,   [SIM_RING] = sim_check_ring_one,
+        [SIM_CENTRAL] = sim_check_central_one, [SIM_AGREE] = sim_check_agree_one,
+        [SIM_ADVISE] = sim_check_advise_one,
     };
     static const char *const names[] = {
-        [SIM_SPREAD] = "check spread",
-        [SIM_RING] = "check ring",
-        [SIM_CENTRAL] = "check central",
-        [SIM_AGREE] = "check agree",
+        [SIM_SPREAD] = "check spread",   [SIM_RING] = "check ring",
+        [SIM_CENTRAL] = "check central", [SIM_AGREE] = "check agree",
+        [SIM_ADVISE] = "check advise",
     };
     struct sim_check check = {.nodes_first = 2,
-                              .nodes_last = 64,
+                              .nodes_last = nodes_last,
                               .seeds_first = 1,
                               .seeds_last = seeds,
                               .broken_rules = mutant->rule};
@@ -339,6 +370,8 @@ void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *r
         explore_gathers(mutant, result);
     else if (mutant->of == SIM_VIEW)
         explore_views(mutant, result);
+    else if (mutant->of == SIM_ADVISE) /* small and harsh worlds find most */
+        try_worlds(mutant, 7, 20000, result);
     if (!result->caught && mutant->of != SIM_GATHER && mutant->of != SIM_VIEW)
-        try_worlds(mutant, 5000, result);
+        try_worlds(mutant, 64, mutant->of == SIM_ADVISE ? 500 : 5000, result);
 }

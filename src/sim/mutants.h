@@ -14,13 +14,15 @@ enum sim_mutant_of {
     SIM_AGREE,
     SIM_GATHER,
     SIM_VIEW,
+    SIM_ADVISE,
 };
 
 struct sim_mutant {
     const char *name;  /* as on the command line */
     const char *about; /* what is broken */
     uint32_t rule;     /* enum mu_broken_rule, mu_detect_broken, mu_central_broken,
-                          mu_agree_broken, mu_allgather_broken or mu_view_broken */
+                          mu_agree_broken, mu_allgather_broken, mu_view_broken or
+                          mu_advise_broken */
     enum sim_mutant_of of;
 };
 
@@ -30,7 +32,7 @@ extern const size_t sim_mutant_count;
 /* NULL when there is none of that name. */
 const struct sim_mutant *sim_mutant_find(const char *name);
 
-/* "spread", "ring", "central", "agree", "gather", "view". */
+/* "spread", "ring", "central", "agree", "gather", "view", "advise". */
 const char *sim_mutant_of_name(enum sim_mutant_of of);
 
 struct sim_mutant_result {
