@@ -19,7 +19,8 @@ struct mu_conn;
 /* What all connections of one loop share. */
 struct mu_net {
     uv_loop_t *loop;
-    struct mu_hello self; /* machine, size, from, incarnation: who we are in every handshake */
+    struct mu_hello self; /* machine, size, from, incarnation, view, hash: who we are in every
+                             handshake */
     uint8_t key[MU_SEAL_KEY_BYTES];
     uint8_t *incoming;              /* every read goes through here */
     uint8_t *outgoing;              /* and every sealed frame */

@@ -380,6 +380,8 @@ static enum mu_seal_event on_hello(struct mu_seal *seal, const struct mu_hello *
     for (size_t i = 0; i < sizeof said / sizeof said[0]; i++)
         if (says[i] != said[i])
             return fail(seal, MU_SEAL_HELLO_DIFFERS, says[i], said[i]);
+    seal->peer.view = hello->view;
+    seal->peer.hash = hello->hash;
     seal->peer.has = hello->has;
     seal->open = true;
     return MU_SEAL_OPEN;

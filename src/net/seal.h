@@ -48,10 +48,10 @@ enum {
     MU_SEAL_BULK_BUFFER = MU_SEAL_BULK_MAX + MU_SEAL_CIPHER_EXTRA,
 
     /* The most that output ever holds: CONFIRM, header, HELLO and REFUSE. */
-    MU_SEAL_OUT = MU_SEAL_CONFIRM + MU_SEAL_HEADER + (38 + MU_SEAL_OVERHEAD) +
+    MU_SEAL_OUT = MU_SEAL_CONFIRM + MU_SEAL_HEADER + (54 + MU_SEAL_OVERHEAD) +
                   (8 + MU_WIRE_REASON_MAX + MU_SEAL_OVERHEAD),
 
-    MU_SEAL_BYTES_MAX = 1088, /* of struct mu_seal: all that a stranger's connection takes */
+    MU_SEAL_BYTES_MAX = 1136, /* of struct mu_seal: all that a stranger's connection takes */
 };
 
 enum mu_seal_event {

@@ -151,7 +151,7 @@ static void throw_random(void)
     bytes[0] = bytes[0] == 'M' ? 'm' : bytes[0];
     enum mu_seal_class class = MU_SEAL_CLASS_MALFORMED;
     if (head) {
-        memcpy(bytes, "MUSE\x02\x01", MU_SEAL_HEAD);
+        memcpy(bytes, "MUSE\x03\x01", MU_SEAL_HEAD);
         class = count < MU_SEAL_CALL ? MU_SEAL_CLASS_CUT : MU_SEAL_CLASS_FORGED;
     } else if (count < MU_SEAL_HEAD) {
         class = MU_SEAL_CLASS_CUT;
@@ -335,7 +335,7 @@ static void throw_slow(void)
     int fd = dial();
     struct pollfd polled = {.fd = fd, .events = POLLIN};
     fill(call, sizeof call);
-    memcpy(call, "MUSE\x02\x01", MU_SEAL_HEAD);
+    memcpy(call, "MUSE\x03\x01", MU_SEAL_HEAD);
     for (size_t i = 0; i < sizeof call - 1; i++)
         if (!send_all(fd, call + i, 1) || poll(&polled, 1, SLOW_MS) > 0)
             break;

@@ -327,7 +327,7 @@ bool mu_peers_cut(struct mu_peers *peers, mu_slot slot, enum mu_close_reason rea
         [MU_CLOSE_DEAD] = {MU_REFUSE_DEAD, "that incarnation was declared dead"},
         [MU_CLOSE_RULE] = {MU_REFUSE_FORMAT, "a frame broke a rule of the link"},
         [MU_CLOSE_FULL] = {MU_REFUSE_FULL, "no room here"},
-        [MU_CLOSE_RETURNED] = {MU_REFUSE_RETURNED, "another incarnation is not known to be dead"},
+        [MU_CLOSE_RETURNED] = {MU_REFUSE_RETURNED, "no view has admitted that incarnation"},
     };
     struct peer *peer = peer_of(peers, slot);
     bool was_up = peer->up;

@@ -93,6 +93,8 @@ static struct mu_wire_result check_hello(const struct mu_hello *hello)
         return bad(MU_WIRE_HELLO_SLOT, hello->to, hello->size);
     if (hello->from == hello->to)
         return bad(MU_WIRE_HELLO_SELF, hello->from, 0);
+    if (hello->view == 0 && hello->hash != 0)
+        return bad(MU_WIRE_HELLO_VIEW, hello->hash, 0);
     return check_incarnation(hello->incarnation);
 }
 
@@ -156,6 +158,8 @@ static void write_hello(struct mu_writer *writer, const struct mu_hello *hello)
     mu_write_u32(writer, hello->from);
     mu_write_u32(writer, hello->to);
     mu_write_u32(writer, hello->incarnation);
+    mu_write_u64(writer, hello->view);
+    mu_write_u64(writer, hello->hash);
     mu_write_u64(writer, hello->has);
 }
 
@@ -278,6 +282,8 @@ static void read_hello(struct mu_reader *reader, struct mu_hello *hello)
     hello->from = mu_read_u32(reader);
     hello->to = mu_read_u32(reader);
     hello->incarnation = mu_read_u32(reader);
+    hello->view = mu_read_u64(reader);
+    hello->hash = mu_read_u64(reader);
     hello->has = mu_read_u64(reader);
 }
 
@@ -390,6 +396,8 @@ static const char *sentence(enum mu_wire_error error)
         return "machine size " N " is not between 1 and " N;
     case MU_WIRE_HELLO_SLOT:
         return "slot " N " in a HELLO is above " N ", the size of its machine";
+    case MU_WIRE_HELLO_VIEW:
+        return "a HELLO says the hash " N " of no view";
     case MU_WIRE_HELLO_SELF:
         return "slot " N " says HELLO to itself";
     case MU_WIRE_REFUSE_CODE:

@@ -9,7 +9,7 @@
 #include "wire/base/bytes.h"
 
 enum {
-    MU_WIRE_VERSION = 2,
+    MU_WIRE_VERSION = 3,
     MU_WIRE_REFUSE_VERSION = 1, /* of a REFUSE, for ever: who is too old or too new can read why */
 };
 
@@ -35,11 +35,14 @@ enum mu_message_type {
 
 struct mu_hello {
     uint64_t machine;     /* every machine draws its own: daemons of two never mix */
-    uint32_t size;        /* of the machine; both slots are below it, but for a launcher's, which
-                             has none and says 'size' */
+    uint32_t size;        /* places for members, fixed when the machine starts, however many are in;
+                             both slots are below it, but for a launcher's, which has none and says
+                             'size' */
     mu_slot from;         /* who speaks */
     mu_slot to;           /* who is meant, not the same */
     uint32_t incarnation; /* of who speaks, from 1 */
+    uint64_t view;        /* the number of its view; 0: it has none */
+    uint64_t hash;        /* of that view; 0 without one */
     uint64_t has;         /* the last sequence that it has received from the other side */
 };
 
@@ -51,7 +54,7 @@ enum mu_refuse_code {
     MU_REFUSE_SLOT,        /* this is not who was meant */
     MU_REFUSE_DEAD,        /* that incarnation was declared dead */
     MU_REFUSE_FULL,        /* no room for one more link */
-    MU_REFUSE_RETURNED,    /* another incarnation of that node is known, and not known to be dead */
+    MU_REFUSE_RETURNED,    /* no view has admitted that incarnation, as far as is known here */
 };
 
 struct mu_refuse {
@@ -88,6 +91,7 @@ enum mu_wire_error {
     MU_WIRE_SIZE,
     MU_WIRE_HELLO_SLOT, /* above the size in the same HELLO */
     MU_WIRE_HELLO_SELF, /* from a slot to itself */
+    MU_WIRE_HELLO_VIEW, /* a hash, and no view */
     MU_WIRE_REFUSE_CODE,
     MU_WIRE_REASON_LENGTH,
     MU_WIRE_REASON_SHORT, /* not as long as it says */

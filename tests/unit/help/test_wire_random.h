@@ -110,6 +110,8 @@ static inline struct mu_hello random_hello(struct random *r)
         .machine = random_between(r, 0, UINT64_MAX),
         .size = (uint32_t)random_between(r, 2, MU_SIZE_MAX),
         .incarnation = (uint32_t)random_between(r, 1, UINT32_MAX),
+        .view = random_between(r, 1, UINT64_MAX),
+        .hash = random_between(r, 0, UINT64_MAX),
         .has = random_between(r, 0, UINT64_MAX),
     };
     hello.from = (mu_slot)random_between(r, 0, hello.size - 1);

@@ -281,10 +281,10 @@ static void a_refused_record_is_told_with_value_and_rule(void **state)
                    "slot 16777216 is not below 16777216, the size of the largest machine");
     expect_refused(started, "\x09\x04\x00\x01\x80\x80\x80\x80\x10\x00", 10,
                    "incarnation 4294967296 is above 4294967295");
-    expect_refused(started, "\x0b\x03\x00\x01\x01\x00\x00\x00\x00\x02\x02\x05", 12,
-                   "a received frame has type 5; 3 (HELLO) to 5 (BYE) do not enter the core");
     expect_refused(started, "\x0b\x03\x00\x01\x01\x00\x00\x00\x00\x02\x03\x05", 12,
-                   "a received frame cannot be: frame version 3 is newer than 2, the newest this "
+                   "a received frame has type 5; 3 (HELLO) to 5 (BYE) do not enter the core");
+    expect_refused(started, "\x0b\x03\x00\x01\x01\x00\x00\x00\x00\x02\x04\x05", 12,
+                   "a received frame cannot be: frame version 4 is newer than 3, the newest this "
                    "program speaks");
     expect_refused(started, "\x05\x09\x00\x01\x00\x01", 6,
                    "the member at slot 1 has no incarnation");

@@ -46,7 +46,8 @@ static bool same_message(const struct mu_message *a, const struct mu_message *b)
     case MU_MESSAGE_HELLO:
         return a->hello.machine == b->hello.machine && a->hello.size == b->hello.size &&
                a->hello.from == b->hello.from && a->hello.to == b->hello.to &&
-               a->hello.incarnation == b->hello.incarnation && a->hello.has == b->hello.has;
+               a->hello.incarnation == b->hello.incarnation && a->hello.view == b->hello.view &&
+               a->hello.hash == b->hello.hash && a->hello.has == b->hello.has;
     case MU_MESSAGE_REFUSE:
         return a->refuse.code == b->refuse.code && a->refuse.length == b->refuse.length &&
                memcmp(a->refuse.reason, b->refuse.reason, a->refuse.length) == 0;
@@ -80,7 +81,14 @@ static const struct mu_message *example(size_t i)
         {.type = MU_MESSAGE_ROOM, .frame = {.type = MU_FRAME_ROOM, .ack = 11}},
         {.type = MU_MESSAGE_AGAIN, .frame = {.type = MU_FRAME_AGAIN, .ack = 12}},
         {.type = MU_MESSAGE_HELLO,
-         .hello = {.machine = 77, .size = 8, .from = 3, .to = 4, .incarnation = 1, .has = 12}},
+         .hello = {.machine = 77,
+                   .size = 8,
+                   .from = 3,
+                   .to = 4,
+                   .incarnation = 1,
+                   .view = 5,
+                   .hash = 6,
+                   .has = 12}},
         {.type = MU_MESSAGE_REFUSE,
          .refuse = {.code = MU_REFUSE_DEAD, .length = 12, .reason = "you are dead"}},
         {.type = MU_MESSAGE_BYE},
@@ -346,8 +354,8 @@ static void expect_refused(size_t i, size_t at, uint8_t byte, const char *expect
 static void a_newer_version_is_refused_with_both_numbers(void **state)
 {
     (void)state;
-    expect_refused(8, 4, 7, "frame version 7 is newer than 2, the newest this program speaks");
-    expect_refused(8, 4, 1, "frame version 1 is older than 2, the oldest this program speaks");
+    expect_refused(8, 4, 7, "frame version 7 is newer than 3, the newest this program speaks");
+    expect_refused(8, 4, 1, "frame version 1 is older than 3, the oldest this program speaks");
 }
 
 /* Whoever speaks another version reads why it was refused. */
@@ -379,6 +387,7 @@ static void a_refused_frame_is_told_with_value_and_rule(void **state)
     expect_refused(6, 17, 0, "machine size 0 is not between 1 and 16777216");
     expect_refused(6, 21, 9, "slot 9 in a HELLO is above 8, the size of its machine");
     expect_refused(6, 21, 4, "slot 4 says HELLO to itself");
+    expect_refused(6, 37, 0, "a HELLO says the hash 6 of no view");
     expect_refused(6, 29, 0, "incarnation 0 is not between 1 and 4294967295");
     expect_refused(7, 6, 0, "refusal code 0 is not at least 1");
     expect_refused(7, 7, 13,
