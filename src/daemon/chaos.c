@@ -44,7 +44,7 @@ void mu_daemon_chaos_end(struct mu_daemon *daemon)
     if (daemon->harm.chaos.kind == MU_CHAOS_NONE)
         return;
     memset(&daemon->harm, 0, sizeof daemon->harm);
-    mu_warn("the fault of its network is over");
+    mu_warn("the injected network fault has ended");
     apply(daemon);
 }
 
@@ -58,7 +58,7 @@ static void on_end(uv_timer_t *timer)
 static void say(const struct mu_chaos *chaos)
 {
     static const char *const what[] = {"", "is cut off", "flaps", "is slow"};
-    mu_warn("%s, %s%s, as an operator said", what[chaos->kind],
+    mu_warn("%s, %s%s (injected)", what[chaos->kind],
             chaos->in && chaos->out ? "both ways"
             : chaos->in             ? "inwards"
                                     : "outwards",

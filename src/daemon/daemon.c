@@ -41,7 +41,7 @@ static void end(struct mu_daemon *daemon, uint32_t grace_ms);
 
 void mu_daemon_fenced(struct mu_daemon *daemon)
 {
-    mu_warn("the others have declared this node dead; its processes end");
+    mu_warn("declared failed by its peers; killing its processes and exiting");
     daemon->fenced = true;
     daemon->exit_code = EXIT_FENCED;
 }
@@ -74,7 +74,8 @@ void mu_daemon_fenced_by(struct mu_daemon *daemon, mu_slot by)
     if (daemon->fenced)
         return;
     if (by == MU_SLOT_NONE)
-        mu_warn("the launcher says that the other nodes have declared this one dead");
+        mu_warn("declared failed by its peers, as the launcher reports; killing its processes and "
+                "exiting");
     else
         mu_warn("node %" PRIu32 " says that this node was declared dead", by);
     const struct mu_roster_entry own = {.slot = daemon->net.self.from,
@@ -354,7 +355,7 @@ static void on_lifeline(uv_poll_t *poll, int status, int events)
         return;
     uv_poll_stop(poll);
     if (!daemon->input->end_said)
-        mu_tell("the lifeline has ended without a word: whoever started this node is gone");
+        mu_tell("lost the launcher; stopping this node");
     end(daemon, GRACE_MS);
 }
 

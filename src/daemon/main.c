@@ -1,6 +1,6 @@
 /* musterd: one node of a machine.  'muster run' starts it and tells it what to do
  * (wire/launch/orders.h). */
-#define _GNU_SOURCE /* unshare() */
+#define _GNU_SOURCE
 #include "core/base/roster.h"
 #include "host/cores.h"
 #include "daemon/daemon.h"
@@ -182,7 +182,8 @@ static void come_first(void)
 {
     const struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
     if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) != 0)
-        mu_tell("cannot have real-time priority: %s", strerror(errno));
+        mu_tell("no real-time priority (%s): notification may be slow under load (see ulimit -r)",
+                strerror(errno));
 }
 
 /* Nothing is left to do that somebody waits for.  What sanitizers do at the end takes long, and
@@ -190,14 +191,6 @@ static void come_first(void)
 static void come_last(void)
 {
     sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){.sched_priority = 0});
-}
-
-/* Programs of different nodes on a shared host tell each other apart by their host's name.
- * Elsewhere the host has a name already. */
-static void take_name(const char *name)
-{
-    if (unshare(CLONE_NEWUTS) == 0 && sethostname(name, strlen(name)) != 0)
-        mu_warn("cannot take the host name '%s'", name);
 }
 
 /* Before there is a second thread, or anything open that it should not have. */
@@ -237,8 +230,6 @@ int main(int argc, char **argv)
     mu_log_open(orders.name, flags.verbose);
     struct mu_witness witness = {.pid = 0};
     bool has_witness = have_witness(&orders, &witness); /* from here on this is its child */
-    if (orders.shared_host)
-        take_name(orders.name);
 
     struct mu_daemon_config config = {.orders = &orders,
                                       .record = flags.record,

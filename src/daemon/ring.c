@@ -61,11 +61,12 @@ static void say_refused(const struct mu_daemon *daemon, const struct mu_heartbea
     if (daemon->shared_host && daemon->net.self.from != 0)
         return;
     if (refused->priority != 0)
-        mu_warn("heartbeats have no real-time priority (%s): a busy host may delay them",
+        mu_tell("no real-time priority (%s): notification may be slow under load (see ulimit -r)",
                 strerror(refused->priority));
     if (refused->lock != 0)
-        mu_warn("the memory of heartbeats is not locked (%s): a host that swaps may delay them",
-                strerror(refused->lock));
+        mu_tell(
+            "cannot lock memory (%s): heartbeats may be late when the host swaps (see ulimit -l)",
+            strerror(refused->lock));
 }
 
 int mu_daemon_ring_start(struct mu_daemon *daemon, const struct sockaddr_in *addresses)

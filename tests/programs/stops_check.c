@@ -88,7 +88,7 @@ static int check_found_out(struct cycle *cycle)
     char path[4096], line[128];
     snprintf(path, sizeof path, "%s/log", cycle->trial.folder);
     for (uint32_t n = 0; n < cycle->trial.nodes; n++) {
-        snprintf(line, sizeof line, "musterd node%u: the others have declared this node dead", n);
+        snprintf(line, sizeof line, "musterd node%u: declared failed by its peers", n);
         bool must =
             cycle->nodes[n].was_dead && !cycle->nodes[n].killed && !stops_is_for_good(cycle, n);
         if (must && !trial_file_has(path, line))

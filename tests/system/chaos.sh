@@ -105,20 +105,20 @@ for signal in INT TERM KILL; do
     others=($!)
     cuts=$((cuts + 2))
     wait_until 30 said "is cut off, both ways" $cuts || complain "nodes 1 and 3 are not cut off"
-    said "fault of its network is over" $((cuts - 2)) || complain "it is over before its time"
+    said "injected network fault has ended" $((cuts - 2)) || complain "it is over before its time"
     kill -$signal "${others[0]}"
     wait "${others[0]}"
-    wait_until 30 said "fault of its network is over" $cuts || complain "nodes 1 and 3 are left cut off after SIG$signal"
+    wait_until 30 said "injected network fault has ended" $cuts || complain "nodes 1 and 3 are left cut off after SIG$signal"
 done
 others=()
 fault cut node=2 --in
 fault cut node=2 --out --peers 0-1
 fault flap node=2 --down 20ms --up 50ms
 fault slow node=2 --by 10ms --jitter 10ms --seed 5
-said "fault of its network is over" $cuts || complain "a fault ends the one before it"
+said "injected network fault has ended" $cuts || complain "a fault ends the one before it"
 fault heal node=2
 fault heal node=0-3
-wait_until 30 said "fault of its network is over" $((cuts + 1)) || complain "node 2 is not healed"
+wait_until 30 said "injected network fault has ended" $((cuts + 1)) || complain "node 2 is not healed"
 for text in "cut off, inwards" "cut off, outwards, for some" "flaps, both ways" "slow, both ways"; do
     said "$text" 1 || complain "not one daemon says '$text'"
 done

@@ -99,7 +99,7 @@ goes_on() { [[ $(state "$1") == [SRD] ]]; }
 said() { [ "$(grep -c -- "$1" run.err)" -eq "$2" ]; }
 printf '%s\n' "at 0s stop node=2" "at 0s cut node=1" "expect none for 600s" >endless
 for signal in INT KILL; do
-    before=$(grep -c "fault of its network is over" run.err)
+    before=$(grep -c "injected network fault has ended" run.err)
     "$MUSTER" chaos script endless --cluster "$machine" >out 2>err &
     others=($!)
     wait_until 30 is_stopped "$daemon" || complain "node 2 is not stopped"
@@ -109,7 +109,7 @@ for signal in INT KILL; do
     code=$?
     [ $code -eq $((128 + $(kill -l $signal))) ] || complain "exit $code after SIG$signal"
     wait_until 30 goes_on "$daemon" || complain "node 2 is left stopped after SIG$signal"
-    wait_until 30 said "fault of its network is over" $((before + 1)) || complain "node 1 is left cut off after SIG$signal"
+    wait_until 30 said "injected network fault has ended" $((before + 1)) || complain "node 1 is left cut off after SIG$signal"
 done
 others=()
 end_job

@@ -23,7 +23,7 @@ wait_until 30 one_half || complain "after the cut all are there: $(cat run.err)"
 first=0
 for i in 0 1 2 3 4 5; do gone "${daemons[i]}" || first=$((first + 1)); done
 [ "$first" -eq 3 ] || complain "$first daemons are there, not 3: $(cat run.err)"
-grep -q 'the launcher says that the other nodes have declared this one dead' run.err || complain "nobody says why it ends: $(cat run.err)"
+grep -q 'declared failed by its peers, as the launcher reports; killing its processes and exiting' run.err || complain "nobody says why it ends: $(cat run.err)"
 kill -TERM "$run"
 end_job
 

@@ -84,7 +84,7 @@ dies 3 node 255 'PARTIAL SUCCESS' 3
 run --nodes 2 -n 1 "$programs/pmix_spawn" 9000 never
 expect 0 "more processes than fit"
 said 1 'parent cannot spawn 0 JOB FAILED TO LAUNCH'
-says "$cannot: 4500 processes and the " "that are here are more than the 4096 that this node takes"
+says "$cannot: the job needs 4500 processes on this node" "takes at most 4096 (use more nodes)"
 run --nodes 2 -n 1 "$programs/pmix_spawn" 2 large
 expect 0 "more arguments than fit"
 said 1 'parent cannot spawn 0 JOB FAILED TO LAUNCH'

@@ -88,6 +88,10 @@ run -n 2 sh -c 'echo "a $MUSTER_RANK $1"' - x : -n 1 -x B=two sh -c 'echo "b $MU
 expect 0 "three programs"
 [ "$(sort out | xargs -d '\n' printf '%s;')" = "a 0 x;a 1 x;b 2 two;c 3 of 4, ;" ] || complain "three programs"
 
+# Root's ranks have the host's name, as others' do.
+run -n 2 hostname
+[ "$(sort -u out)" = "$(hostname)" ] || complain "hostname prints '$(sort -u out)'"
+
 # ---- environment and working directory ----
 
 A=here B=here run -n 1 -x A=there -x C='x y=z' -x B sh -c 'echo "$A $B $C"'

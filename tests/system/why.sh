@@ -219,7 +219,7 @@ kill -CONT "$stopped"
 for pid in "$stopped" "${lost[@]}"; do
     wait_until 30 gone "$pid" || complain "process $pid of node 2 goes on after it was declared dead"
 done
-grep -q "the others have declared this node dead" run.err || complain "node 2 does not say that it found out"
+grep -q "declared failed by its peers" run.err || complain "node 2 does not say that it found out"
 "$MUSTER" status --json --cluster "$machine" >status
 for slot in 0 3; do
     [ "$(of_node $slot status | number dead)" -eq 2 ] || complain "node $slot knows other dead nodes than 1 and 2"
@@ -276,7 +276,7 @@ muster chaos heal node=2 --cluster "$machine"
 for pid in "$daemon" "${lost[@]}"; do
     wait_until 30 gone "$pid" || complain "process $pid of node 2 goes on after it was healed"
 done
-grep -q "the others have declared this node dead" run.err || complain "node 2 does not say that it found out: $(cat run.err)"
+grep -q "declared failed by its peers" run.err || complain "node 2 does not say that it found out: $(cat run.err)"
 "$MUSTER" status --json --cluster "$machine" >status
 for slot in 0 1 3; do
     [ "$(of_node $slot status | number dead)" -eq 1 ] && [ "$(counter events $slot status)" -eq 5 ] || # with views 1 and 2

@@ -193,15 +193,15 @@ static const char *no_job(struct mu_jobs *jobs, const struct mu_launch_message *
     for (uint32_t i = 0; i < spec->run_count; i++)
         if (spec->runs[i].slot >= size) {
             snprintf(text, MU_WIRE_TEXT_MAX,
-                     "slot %" PRIu32 " is not below the machine's size %" PRIu32,
+                     "node %" PRIu32 " is not in this cluster of %" PRIu32 " nodes",
                      spec->runs[i].slot, size);
             return text;
         }
     if (here <= jobs->config.processes - jobs->left)
         return mu_jobs_bind_error(jobs, spec, text);
     snprintf(text, MU_WIRE_TEXT_MAX,
-             "%" PRIu32 " processes and the %" PRIu32 " that are here are more than the %" PRIu32
-             " that this node takes",
+             "the job needs %" PRIu32 " processes on this node, which runs %" PRIu32
+             " and takes at most %" PRIu32 " (use more nodes)",
              here, jobs->left, jobs->config.processes);
     return text;
 }

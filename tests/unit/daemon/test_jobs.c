@@ -678,15 +678,15 @@ static void test_refusals(void **state)
 
     fake_start_argv(many, 101, argv, false);
     FAKE_UNTIL(many->refused[0] != '\0');
-    assert_string_equal(many->refused, "101 processes and the 200 that are here are more than the "
-                                       "300 that this node takes");
+    assert_string_equal(many->refused, "the job needs 101 processes on this node, which runs 200 "
+                                       "and takes at most 300 (use more nodes)");
 
     struct mu_launch_message message = fake_job(other->job, 1, argv);
     const struct mu_launch_run run = {.slot = FAKE_SIZE, .first = 0, .count = 1};
     message.spec.runs = &run;
     fake_send(other, &message);
     FAKE_UNTIL(other->refused[0] != '\0');
-    assert_string_equal(other->refused, "slot 3 is not below the machine's size 3");
+    assert_string_equal(other->refused, "node 3 is not in this cluster of 3 nodes");
 
     fake.begin_refusal = "not \x1b today";
     fake_start_argv(unwanted, 1, argv, false);
