@@ -21,7 +21,7 @@ fuzz_names = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 # Targets share the trees, so they take turns; Ninja and CTest are parallel by themselves.
 .NOTPARALLEL:
-.PHONY: all shipped demo test check soak tidy format fuzz install clean help setup test-setup
+.PHONY: all shipped demo test check soak tidy format fuzz install uninstall clean help setup test-setup
 
 all: setup             ## build everything into build/ (the default), tests included where that can be
 	@$(call tree,build)
@@ -60,6 +60,11 @@ fuzz: test-setup       ## every fuzz target for FUZZ_SECONDS; what is new goes t
 
 install: shipped       ## install under prefix=/usr/local (DESTDIR is honoured)
 	@cmake --install build --prefix "$(prefix)"
+
+uninstall:             ## remove what 'make install' has put there, with the same prefix and DESTDIR
+	@test -e build/install_manifest.txt || { echo "make uninstall: nothing was installed from this tree (no build/install_manifest.txt)" >&2; exit 1; }
+	@sed 's,^,$(DESTDIR),' build/install_manifest.txt | tr '\n' '\0' | xargs -0 rm -f --
+	@rm -f build/install_manifest.txt
 
 clean:                 ## remove everything that was built
 	@rm -rf build
