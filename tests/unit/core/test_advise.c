@@ -415,6 +415,122 @@ static void when_all_members_fail_a_new_era_begins(void **unused)
     assert_int_equal(mu_advise_group_of(one)->members, 1);
 }
 
+/* ---- two deciders that fail in a row ---- */
+
+static struct mu_advise *four[SIZE];
+
+static void tell(mu_slot slot, struct mu_advise_event event)
+{
+    mu_advise_step(four[slot], &event, &update);
+}
+
+/* One decides the boundary of a group with these words; who is listed as failed. */
+static void let_decide(mu_slot slot, struct mu_advise_key key, const mu_advise_word *said,
+                       uint32_t count, const mu_slot *failed, uint32_t failed_count)
+{
+    struct mu_advise_event event = {.type = MU_ADVISE_DECIDED, .decided.key = key};
+    event.decided.decision.value =
+        (struct mu_advise_value){.bits = UINT64_MAX, .words = said, .count = count};
+    event.decided.decision.failed = failed;
+    event.decided.decision.failed_count = failed_count;
+    tell(slot, event);
+}
+
+static void let_hear(mu_slot slot, const struct mu_advise_group *group)
+{
+    struct mu_advise_notice notice = {.type = MU_ADVISE_GROUP, .group = group};
+    tell(slot, (struct mu_advise_event){.type = MU_ADVISE_HEAR, .notice = &notice});
+}
+
+static void begin_four(uint32_t broken_rules)
+{
+    struct mu_advise_config config;
+    for (mu_slot slot = 0; slot < SIZE; slot++) {
+        mu_advise_config_default(&config, SIZE, slot);
+        config.members_min = 1;
+        config.broken_rules = broken_rules;
+        size_t bytes = mu_advise_bytes(&config);
+        four[slot] = mu_advise_init(aligned_alloc(64, bytes), bytes, &config);
+    }
+    update.capacity = mu_advise_effects_max(&config);
+    update.effects = calloc(update.capacity, sizeof *update.effects);
+}
+
+static void end_four(void)
+{
+    for (mu_slot slot = 0; slot < SIZE; slot++)
+        free(four[slot]);
+    free(update.effects);
+}
+
+/* Nodes 2 and 3 are out.  Node 0 takes node 2 back, tells it, contributes to the next boundary, and
+ * fails before anybody else has decided.  Node 1 decides otherwise: it takes node 3 back, tells it,
+ * contributes, and fails.  So each of the comers has a contribution of one that is a member, of
+ * which it does not know that it failed, and is the last that lives of its group. */
+static void two_comers_of_different_groups(void)
+{
+    const mu_advise_word leave[] = {mu_advise_say(MU_ADVISE_ACCUSE, 2, 0),
+                                    mu_advise_say(MU_ADVISE_ACCUSE, 3, 0)};
+    for (uint32_t round = 1; round <= 2; round++)
+        for (mu_slot slot = 0; slot < SIZE; slot++)
+            let_decide(slot, mu_advise_group_key(mu_advise_group_of(four[slot])), leave,
+                       round == 1 ? 2 : 0, NULL, 0);
+    struct mu_advise_key key = mu_advise_group_key(mu_advise_group_of(four[0]));
+    const mu_advise_word both[] = {mu_advise_say(MU_ADVISE_AGREE, 2, 1),
+                                   mu_advise_say(MU_ADVISE_PROPOSE, 2, 0)};
+    const mu_advise_word own[] = {mu_advise_say(MU_ADVISE_PROPOSE, 3, 1)};
+    const mu_slot zero[] = {0}, one_of_them[] = {1};
+    let_decide(0, key, both, 2, NULL, 0);
+    struct mu_advise_key x = mu_advise_group_key(mu_advise_group_of(four[0]));
+    let_hear(2, mu_advise_group_of(four[0]));
+    assert_non_null(effect_of(MU_ADVISE_CONTRIBUTE));
+    let_decide(1, key, own, 1, zero, 1);
+    struct mu_advise_key y = mu_advise_group_key(mu_advise_group_of(four[1]));
+    let_hear(3, mu_advise_group_of(four[1]));
+    assert_non_null(effect_of(MU_ADVISE_CONTRIBUTE));
+    let_decide(2, x, NULL, 0, one_of_them, 1);
+    let_decide(3, y, NULL, 0, NULL, 0);
+}
+
+static void without_a_members_word_two_groups_work_in_one_round(void **unused)
+{
+    (void)unused;
+    begin_four(MU_ADVISE_BROKEN_CONFIRM);
+    two_comers_of_different_groups();
+    const struct mu_advise_group *a = mu_advise_group_of(four[2]), *b = mu_advise_group_of(four[3]);
+    assert_true(mu_advise_works(four[2]) && mu_advise_works(four[3]));
+    assert_true(a->era == b->era && a->round == b->round);
+    assert_false(mu_advise_group_key(a).hash == mu_advise_group_key(b).hash);
+    end_four();
+}
+
+/* With it neither works, until both have founded one group anew. */
+static void with_a_members_word_they_found_one_anew(void **unused)
+{
+    (void)unused;
+    begin_four(0);
+    two_comers_of_different_groups();
+    assert_false(mu_advise_works(four[2]) || mu_advise_works(four[3]));
+    const mu_slot failed[] = {0, 1};
+    for (mu_slot slot = 2; slot < SIZE; slot++)
+        for (mu_slot dead = 0; dead < 2; dead++)
+            tell(slot, (struct mu_advise_event){.type = MU_ADVISE_DEAD, .dead = dead});
+    assert_non_null(effect_of(MU_ADVISE_JOIN)); /* of node 3; node 2 has joined likewise */
+    struct mu_advise_event event = {.type = MU_ADVISE_REFOUNDED};
+    event.refounded.number = 1;
+    event.refounded.no_member = true;
+    event.refounded.failed = failed;
+    event.refounded.failed_count = 2;
+    tell(2, event);
+    tell(3, event);
+    struct mu_advise_key a = mu_advise_group_key(mu_advise_group_of(four[2]));
+    struct mu_advise_key b = mu_advise_group_key(mu_advise_group_of(four[3]));
+    assert_true(mu_advise_works(four[2]) && mu_advise_works(four[3]));
+    assert_true(mu_advise_key_same(&a, &b));
+    assert_int_equal(mu_advise_group_of(four[2])->members, 2);
+    end_four();
+}
+
 static void bad_configurations_are_refused(void **unused)
 {
     (void)unused;
@@ -450,6 +566,8 @@ int main(void)
         STORY(a_stall_of_all_accuses_nobody),
         STORY(one_leaves_and_comes_back),
         STORY(when_all_members_fail_a_new_era_begins),
+        cmocka_unit_test(without_a_members_word_two_groups_work_in_one_round),
+        cmocka_unit_test(with_a_members_word_they_found_one_anew),
         cmocka_unit_test(bad_configurations_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
