@@ -136,7 +136,7 @@ static void note_answered(struct ring_world *world, mu_slot slot, const struct m
     pair->replied_ns = world->queue->now_ns;
     if (is_heard)
         helped->replied_ns = world->queue->now_ns;
-    if (took_ns <= world->law.timeout_ns_max)
+    if (took_ns <= world->law.timeout_ns_max + world->law.records[slot].lag_ns) /* its own (N2) */
         pair->vouched_ns = ring_law_max(pair->vouched_ns, asked_ns);
     if (took_ns > world->law.timeout_ns_min)
         return;

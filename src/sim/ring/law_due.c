@@ -218,8 +218,8 @@ static uint64_t bound_ns(const struct ring_world *world, const struct ring_failu
     bool alone = others_ns <= base_ns && between_ns == 0 && was_observed(world, observer, failure);
     base_ns = ring_law_max(base_ns, others_ns);
     /* Who is behind one that was only probed has two tolerances more, at most half of the spare
-     * time, less a period. */
-    uint64_t far_ns = law->timeout_ns_max + law->spare_ns_max / 2;
+     * time; and it may wait for one that has as much more, before it is observed at all. */
+    uint64_t far_ns = law->timeout_ns_max + law->spare_ns_max;
     uint64_t until_ns = base_ns + delay_ns + (alone ? once_ns : far_ns + once_ns);
     /* Reported as unreachable: whoever observed it meanwhile may have extended its lease. */
     if (world->plan->small && ring_pair(world, observer, failure->slot)->reported_ns != 0)
