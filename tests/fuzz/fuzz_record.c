@@ -249,7 +249,7 @@ static size_t find_records(const uint8_t *data, size_t size, size_t *starts)
 
 static size_t make_record(struct random *r, uint8_t *into)
 {
-    struct mu_record_state any = {.events = 1};
+    struct mu_record_state any = {.events = 1, .started = true};
     struct mu_frame frame;
     struct mu_notice notice;
     struct mu_event event = random_event(r, 0, &frame, &notice);
@@ -278,7 +278,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t size_max, unsi
     if (random_below(&r, 3) == 0 ||
         mu_record_decode_header(data, size, &config).error != MU_RECORD_OK)
         return LLVMFuzzerMutate(data, size, size_max);
-    r.slots = config.size;
+    r.slots = config.slots;
     size_t starts[RECORDS_MAX + 1];
     size_t count = find_records(data, size, starts);
     size_t here = random_below(&r, count + 1), next = here < count ? here + 1 : here;
