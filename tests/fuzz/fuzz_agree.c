@@ -89,6 +89,10 @@ static size_t happen(struct life *life, const uint8_t *data, size_t size)
         break;
     case MU_AGREE_LEASE:
         break;
+    case MU_AGREE_NOTE:
+        event.note = (struct mu_agree_entry){
+            .kind = data[1] % 4, .key = data[2] % 4, .length = data[2] % 2, .bytes = {0}};
+        break;
     }
     step(life, &event, held);
     return 3 + length;

@@ -149,6 +149,8 @@ void mu_agree_complete(struct mu_agree *agree, struct mu_agree_group *group, uin
     mu_slot parent = mu_tree_parent(&tree, agree->config.self);
     if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_FROZEN))
         mu_agree_add_dead(agree, group, round);
+    struct mu_agree_value notes = mu_gather_value(&agree->notes);
+    mu_gather_join(&round->value, &notes);
     round->status = MU_AGREE_WAITING;
     if (parent == MU_SLOT_NONE)
         decide(agree, group, number, NULL, agree->config.self, update);
@@ -186,6 +188,16 @@ static enum mu_fault call(struct mu_agree *agree, const struct mu_agree_event *e
     mu_agree_add_dead(agree, group, round);
     round->status = MU_AGREE_GATHERING;
     mu_agree_complete(agree, group, number, update);
+    return MU_FAULT_NONE;
+}
+
+static enum mu_fault note(struct mu_agree *agree, const struct mu_agree_entry *entry)
+{
+    struct mu_agree_value value = {
+        .bits = UINT64_MAX, .entries = entry, .entry_count = 1, .silent = true};
+    if (mu_agree_value_check(&value, agree->config.size) != NULL)
+        return MU_FAULT_AGREE_VALUE;
+    mu_gather_join(&agree->notes, &value);
     return MU_FAULT_NONE;
 }
 
@@ -340,6 +352,11 @@ static void dispatch(struct mu_agree *agree, const struct mu_agree_event *event,
         if (!mu_agree_is_broken(agree, MU_AGREE_BROKEN_RESUME) &&
             !mu_roster_is_vacant(&agree->dead, event->resume.peer))
             mu_agree_say_again(agree, event->resume.peer, update);
+        return;
+    case MU_AGREE_NOTE:
+        fault = note(agree, &event->note);
+        if (fault != MU_FAULT_NONE)
+            add_fault(update, fault, MU_SLOT_NONE);
         return;
     case MU_AGREE_LEASE:
         return;

@@ -126,6 +126,8 @@ enum mu_agree_event_type {
                           is proof */
     MU_AGREE_RESUME,   /* messages to and from a peer may have been lost; it is connected now */
     MU_AGREE_LEASE,    /* nothing but whether the lease is held */
+    MU_AGREE_NOTE,     /* an entry that goes into all contributions from now on: with deaths, when
+                          one is complete (R2), however late that is known */
 };
 
 struct mu_agree_event {
@@ -157,6 +159,7 @@ struct mu_agree_event {
         struct {
             mu_slot peer;
         } resume;
+        struct mu_agree_entry note;
     };
 };
 

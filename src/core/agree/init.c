@@ -53,6 +53,10 @@ static void build(struct mu_agree *agree, struct mu_arena *arena,
 {
     agree->config = *config;
     mu_roster_init(&agree->dead, arena, config->size, config->limits.dead);
+    agree->notes = (struct mu_gather){
+        .bits = UINT64_MAX,
+        .entries = mu_arena_array(arena, config->limits.entries, sizeof *agree->notes.entries),
+        .entry_capacity = config->limits.entries};
     agree->groups = mu_arena_array(arena, config->limits.groups, sizeof *agree->groups);
     for (uint32_t i = 0; i < config->limits.groups; i++) {
         struct mu_agree_group measured = {0};
@@ -149,6 +153,10 @@ void mu_agree_fingerprint(const struct mu_agree *agree, struct mu_fingerprint *p
         mu_fingerprint_add(print, (uint64_t)agree->dead.entries[i].slot << 33 |
                                       (uint64_t)agree->dead.entries[i].proven << 32 |
                                       agree->dead.entries[i].incarnation);
+    for (uint32_t i = 0; i < agree->notes.entry_count; i++)
+        print_entry(&agree->notes.entries[i], print);
+    if (agree->notes.entries_more)
+        mu_fingerprint_add(print, UINT64_MAX);
     if (mu_agree_is_broken(agree, MU_AGREE_BROKEN_DISCARD_TOLD))
         mu_fingerprint_add(print, agree->told_by_ask);
     for (uint32_t i = 0; i < agree->config.limits.groups; i++)

@@ -52,7 +52,8 @@ struct mu_agree {
     struct mu_agree_config config;
     struct mu_roster dead;
     struct mu_agree_group *groups;
-    bool held; /* the lease */
+    struct mu_gather notes; /* only entries: what goes into every contribution */
+    bool held;              /* the lease */
     bool fenced;
     bool crowded;         /* several deaths are learned in one step: what is sent may repeat */
     uint64_t told_by_ask; /* bit s: an ASK told that slot s is dead; for a broken rule only */

@@ -44,6 +44,17 @@ void mu_view_stop(struct mu_view *view, enum mu_view_stop stop, struct mu_view_u
 
 /* ---- what waits ---- */
 
+/* It goes into the contribution of the present view, if that is not complete yet. */
+static void note_entry(struct mu_view *view, const struct mu_agree_entry *entry)
+{
+    struct mu_agree_event event = {.type = MU_AGREE_NOTE, .lease_held = view->held};
+    struct mu_agree_effect fault;
+    struct mu_agree_update none = {.effects = &fault, .capacity = 1};
+    event.note = *entry;
+    mu_agree_step(view->agrees[MU_VIEW_NOW], &event, &none);
+    assert(none.count == 0); /* what may wait was checked */
+}
+
 bool mu_view_pend(struct mu_view *view, const struct mu_agree_entry *entry)
 {
     uint32_t at = 0;
@@ -57,6 +68,8 @@ bool mu_view_pend(struct mu_view *view, const struct mu_agree_entry *entry)
     memmove(place + 1, place, (view->pending_count - at) * sizeof *place);
     *place = *entry;
     view->pending_count++;
+    if (mu_view_has_view(view))
+        note_entry(view, place);
     return true;
 }
 
@@ -216,6 +229,8 @@ void mu_view_open(struct mu_view *view, struct mu_view_update *update)
     event.open.spans = &all;
     event.open.count = 1;
     mu_view_run(view, MU_VIEW_NOW, &event, update);
+    for (uint32_t i = 0; i < view->pending_count; i++)
+        note_entry(view, &view->pending[i]);
     for (uint32_t i = 0; i < view->dead.count; i++)
         feed(view, MU_VIEW_NOW, view->dead.entries[i].slot, update);
 }
@@ -245,8 +260,6 @@ void mu_view_begin(struct mu_view *view, bool is_asked, struct mu_view_update *u
     event.call.group = MU_VIEW_GROUP;
     event.call.bits =
         view->status == MU_VIEW_PROVISIONAL ? UINT64_MAX : ~(uint64_t)MU_VIEW_UNCONFIRMED;
-    event.call.entries = view->pending;
-    event.call.entry_count = view->pending_count;
     mu_view_run(view, MU_VIEW_NOW, &event, update);
 }
 

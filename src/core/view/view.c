@@ -268,10 +268,6 @@ static void want(struct mu_view *view, const struct mu_agree_entry *entry, bool 
 {
     struct mu_view_member member = mu_view_of_key(entry->key);
     struct mu_view_member old = mu_view_list_find(&view->lists[MU_VIEW_NOW], member.id);
-    if (old.id != MU_SLOT_NONE && old.incarnation < member.incarnation)
-        mu_view_learn(view, old, false, sponsors ? member : mu_view_nobody(), update);
-    if (view->status == MU_VIEW_ENDED)
-        return;
     if (!mu_view_pend(view, entry) ||
         (sponsors && view->sponsored_count == view->config.limits.entries)) {
         mu_view_fault(update, MU_FAULT_VIEW_ENTRIES, member);
@@ -282,6 +278,10 @@ static void want(struct mu_view *view, const struct mu_agree_entry *entry, bool 
         view->sponsored[view->sponsored_count++] = member;
         mu_view_add(update, MU_VIEW_JOINING)->entry = *entry;
     }
+    if (old.id != MU_SLOT_NONE && old.incarnation < member.incarnation)
+        mu_view_learn(view, old, false, sponsors ? member : mu_view_nobody(), update);
+    if (view->status == MU_VIEW_ENDED)
+        return;
     if (sponsors && mu_view_is_broken(view, MU_VIEW_BROKEN_OUTSIDE) && !view->is_spent)
         take_in_alone(view, entry, update);
     else
@@ -551,7 +551,10 @@ static void on_entry(struct mu_view *view, const struct mu_view_event *event,
             mu_view_fault(update, MU_FAULT_VIEW_MESSAGE, mu_view_nobody());
         else if (mu_view_position(view, member) == UINT32_MAX && !is_past(view, member))
             want(view, entry, false, update);
-    } else if (entry->kind < MU_VIEW_KIND_FACT || !mu_view_pend(view, entry)) {
+    } else if (entry->kind < MU_VIEW_KIND_FACT ||
+               mu_agree_value_check(&(struct mu_agree_value){.entries = entry, .entry_count = 1},
+                                    1) != NULL ||
+               !mu_view_pend(view, entry)) {
         mu_view_fault(update, MU_FAULT_VIEW_ENTRIES, mu_view_nobody());
     } else {
         mu_view_begin(view, false, update);

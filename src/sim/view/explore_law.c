@@ -43,7 +43,8 @@ static void on_tell(struct view_model *model, uint32_t process, const struct mu_
     state->told[process][number] = mark->hash;
 }
 
-/* Where nothing is cut, and nobody comes or goes, only the declared stop, and the few. */
+/* Where nothing is cut, and nobody comes or goes, only the declared stop, and the few: of those
+ * that are left after silent deaths. */
 static void on_stop(struct view_model *model, uint32_t process, enum mu_view_stop stop)
 {
     const struct view_state *state = model->state;
@@ -52,7 +53,9 @@ static void on_stop(struct view_model *model, uint32_t process, enum mu_view_sto
     if (options->cuts + options->joiners + options->returns + options->leaves > 0 ||
         view_in(state->declared, process))
         return;
-    if (stop != MU_VIEW_STOP_QUORUM || 2 * (uint32_t)__builtin_popcount(well) > options->nodes)
+    bool all_proven = (state->born & (view_mask)~state->alive & (view_mask)~state->proven) == 0;
+    if (stop != MU_VIEW_STOP_QUORUM || (all_proven && state->declared == 0) ||
+        2 * (uint32_t)__builtin_popcount(well) > options->nodes)
         view_break(model, "halt", "node %u stops, and need not", process);
 }
 

@@ -139,13 +139,14 @@ uint32_t view_observer(const struct view_model *model, uint32_t process)
     return model->starts;
 }
 
-/* Nobody acknowledges its heartbeats any more. */
+/* Nobody acknowledges its heartbeats any more: those that run are on the other side of a cut, or
+ * one of the two holds the other dead. */
 bool view_can_lose_lease(const struct view_model *model, uint32_t process)
 {
     const struct view_state *state = model->state;
     const struct mu_view *view = view_at(model, process);
-    bool waits = false;
-    if (state->side == 0 || !view_has_lease(model, process) || !mu_view_has_view(view))
+    bool waits = false, any = state->side != 0;
+    if (!view_has_lease(model, process) || !mu_view_has_view(view))
         return false;
     for (uint32_t other = 0; other < model->starts; other++) {
         if (other == process || !is_member_of(model, other, process))
@@ -153,8 +154,9 @@ bool view_can_lose_lease(const struct view_model *model, uint32_t process)
         waits = waits || !view_holds_dead(model, process, other);
         if (view_in(state->alive, other) && are_friends(model, process, other))
             return false;
+        any = any || view_in(state->alive, other);
     }
-    return waits;
+    return waits && any;
 }
 
 /* Will anybody else hear that it is dead, or has somebody heard? */

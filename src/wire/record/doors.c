@@ -249,19 +249,23 @@ static void failed_list(struct mu_fields *fields, const struct mu_failed **list,
     }
 }
 
+static void entry_of(struct mu_fields *fields, struct mu_agree_entry *entry)
+{
+    mu_field_u64(fields, &entry->key);
+    mu_field_u8(fields, &entry->kind);
+    mu_field_u8(fields, &entry->length);
+    mu_field_check(fields, entry->length <= MU_AGREE_ENTRY_BYTES, "an entry is too long");
+    if (entry->length <= MU_AGREE_ENTRY_BYTES)
+        mu_field_bytes(fields, entry->bytes, entry->length);
+}
+
 static void entries(struct mu_fields *fields, const struct mu_agree_entry **list, uint32_t *count)
 {
     struct mu_agree_entry *entry = mu_field_list(fields, *list, count, sizeof *entry, 3);
     if (fields->reader != NULL)
         *list = entry;
-    for (uint32_t i = 0; i < *count; i++) {
-        mu_field_u64(fields, &entry[i].key);
-        mu_field_u8(fields, &entry[i].kind);
-        mu_field_u8(fields, &entry[i].length);
-        mu_field_check(fields, entry[i].length <= MU_AGREE_ENTRY_BYTES, "an entry is too long");
-        if (entry[i].length <= MU_AGREE_ENTRY_BYTES)
-            mu_field_bytes(fields, entry[i].bytes, entry[i].length);
-    }
+    for (uint32_t i = 0; i < *count; i++)
+        entry_of(fields, &entry[i]);
 }
 
 static void dead(struct mu_fields *fields, struct mu_roster_entry *entry)
@@ -316,7 +320,7 @@ static void recv_agree(struct mu_fields *fields, struct mu_agree_event *event)
 static void agree_event(struct mu_fields *fields, void *of)
 {
     struct mu_agree_event *event = of;
-    FIELD_ENUM(fields, event->type, MU_AGREE_LEASE);
+    FIELD_ENUM(fields, event->type, MU_AGREE_NOTE);
     mu_field_bool(fields, &event->lease_held);
     switch (event->type) {
     case MU_AGREE_OPEN:
@@ -343,6 +347,9 @@ static void agree_event(struct mu_fields *fields, void *of)
         mu_field_slot(fields, &event->resume.peer);
         return;
     case MU_AGREE_LEASE:
+        return;
+    case MU_AGREE_NOTE:
+        entry_of(fields, &event->note);
         return;
     }
     mu_field_check(fields, false, "a type that there is not");
