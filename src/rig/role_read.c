@@ -22,7 +22,7 @@ static void read_event(struct client *c)
     if (event.type == MUSTER_EVENT_PROCESS && event.rank == c->page->victim &&
         event.verdict == MUSTER_DEAD && c->slot->read_ns[BENCH_DEATH] == 0)
         note(c, BENCH_DEATH, now_ns);
-    else if (event.type != MUSTER_EVENT_CAUGHT_UP)
+    else if (event.type != MUSTER_EVENT_CAUGHT_UP && event.type != MUSTER_EVENT_VIEW)
         c->slot->wrong++;
 }
 
@@ -58,7 +58,8 @@ static void read_in_order(struct client *c, int relay)
     }
 }
 
-/* Up to CAUGHT_UP everything is history; a new job has none, so what it has is wrong. */
+/* Up to CAUGHT_UP everything is history; a new job has none but the view, so what it has is wrong.
+ */
 static void read_history(struct client *c)
 {
     struct muster_event event;
@@ -66,7 +67,8 @@ static void read_history(struct client *c)
         client_next(c, &event);
         if (event.type == MUSTER_EVENT_CAUGHT_UP)
             return;
-        c->slot->wrong++;
+        if (event.type != MUSTER_EVENT_VIEW)
+            c->slot->wrong++;
     }
 }
 
