@@ -148,7 +148,7 @@ wait $pid
 code=$?
 [ $code -eq 1 ] || complain "exit $code after a daemon was killed early"
 is reps 0 detect_ms None all_told_ms None host_stall_ms None missed 0 false 1 stalls.repeated 0
-says "which is no victim: its daemon ended" "repetition 1 has no figures: 1 daemons ended before any was to fail"
+says "which is no victim: daemon " "repetition 1 has no figures: 1 daemons ended before any was to fail"
 nothing_left 10 "nodefail after a daemon was killed early"
 
 # ---- interrupted or killed half-way, they leave nothing ----
