@@ -21,7 +21,7 @@ fuzz_names = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 # Targets share the trees, so they take turns; Ninja and CTest are parallel by themselves.
 .NOTPARALLEL:
-.PHONY: all shipped demo test check soak tidy format fuzz install uninstall clean help setup test-setup
+.PHONY: all shipped demo test check soak tidy format fuzz dist install uninstall clean help setup test-setup
 
 all: setup             ## build everything into build/ (the default), tests included where that can be
 	@$(call tree,build)
@@ -65,6 +65,10 @@ uninstall:             ## remove what 'make install' has put there, with the sam
 	@test -e build/install_manifest.txt || { echo "make uninstall: nothing was installed from this tree (no build/install_manifest.txt)" >&2; exit 1; }
 	@sed 's,^,$(DESTDIR),' build/install_manifest.txt | tr '\n' '\0' | xargs -0 rm -f --
 	@rm -f build/install_manifest.txt
+
+dist:                  ## what HEAD has, as build/muster-VERSION.tar.gz
+	@mkdir -p build; name=muster-$$(sed -n 's/^project(muster VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt) && \
+	    git archive --prefix="$$name/" -o "build/$$name.tar.gz" HEAD && echo "build/$$name.tar.gz"
 
 clean:                 ## remove everything that was built
 	@rm -rf build

@@ -1,4 +1,6 @@
-/* Pi, by processes of which any may be killed:  muster run -n 32 pi [MILLIONS OF STEPS]
+/* Pi, by ranks of which any may be killed:
+ *
+ *     muster run -n 32 --on-failure continue pi [MILLIONS OF STEPS]
  *
  * The area under 4 / (1 + x^2) from 0 to 1 is cut into slices, four for each rank but the highest.
  * Whoever has computed one prints it, and all of them add up to pi.  The processes do not talk to

@@ -62,8 +62,8 @@ struct chaos_fault {
 
 const char *chaos_verb_word(enum chaos_verb verb);
 
-/* The words of docs/chaos.md, without dashes: {"cut", "node=3", "out", "for", "1s"}.  NULL, or why
- * not, in 'why'. */
+/* The words of docs/operate/fault-injection.md, without dashes: {"cut", "node=3", "out", "for",
+ * "1s"}.  NULL, or why not, in 'why'. */
 const char *chaos_fault_parse(const char *const *words, uint32_t count, struct chaos_fault *fault,
                               char why[CHAOS_WHY_MAX]);
 

@@ -1,5 +1,6 @@
-/* The fault of the network that this node does to itself, for tests (docs/chaos.md).  Connections
- * and datagrams each have a copy, and ask it before anything goes in or out. */
+/* The fault of the network that this node does to itself, for tests
+ * (docs/operate/fault-injection.md).  Connections and datagrams each have a copy, and ask it before
+ * anything goes in or out. */
 #ifndef MU_NET_HARM_H
 #define MU_NET_HARM_H
 

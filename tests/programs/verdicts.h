@@ -80,7 +80,7 @@ struct table {
 /* Exits with 2 and says which line breaks which rule. */
 void table_read(struct table *table, const char *path);
 
-/* The page: docs/verdicts.md. */
+/* The page: docs/reference/verdicts.md. */
 void table_print(const struct table *table, uint64_t period_ns, uint64_t timeout_ns);
 
 /* "0-2,5" */

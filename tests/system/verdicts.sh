@@ -1,7 +1,7 @@
 #!/bin/bash
 # alone
 # timeout: 600
-# Every fault of verdicts.table, on hosts that are network namespaces; and docs/verdicts.md is what the table says.
+# Every fault of verdicts.table, on hosts that are network namespaces; and docs/reference/verdicts.md is what the table says.
 #   tests/system/verdicts.sh [CASE]...      RUNS=2: the whole table twice
 set -u
 . "$MUSTER_SOURCE/tests/system/netns_common.sh"
@@ -12,8 +12,8 @@ trap 'net_down; rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM HUP
 
 "$programs/verdicts" page "$table" >"$scratch/page" || exit 1
-cmp -s "$scratch/page" "$MUSTER_SOURCE/docs/verdicts.md" || {
-    echo "FAIL: docs/verdicts.md is not what verdicts.table says: build/tests/programs/verdicts page tests/system/verdicts.table >docs/verdicts.md"
+cmp -s "$scratch/page" "$MUSTER_SOURCE/docs/reference/verdicts.md" || {
+    echo "FAIL: docs/reference/verdicts.md is not what verdicts.table says: build/tests/programs/verdicts page tests/system/verdicts.table >docs/reference/verdicts.md"
     exit 1
 }
 

@@ -1,4 +1,4 @@
-/* A script of timed faults and of what must be told of them: docs/chaos.md. */
+/* A script of timed faults and of what must be told of them: docs/operate/fault-injection.md. */
 #ifndef MU_CHAOS_SCRIPT_SCRIPT_H
 #define MU_CHAOS_SCRIPT_SCRIPT_H
 

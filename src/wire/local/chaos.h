@@ -1,5 +1,5 @@
 /* A fault of the network that a daemon is to do to itself, for tests: the body of CHAOS, of which
- * docs/local.md has every byte.  docs/chaos.md says what it is for. */
+ * docs/local.md has every byte.  docs/operate/fault-injection.md says what it is for. */
 #ifndef MU_WIRE_LOCAL_CHAOS_H
 #define MU_WIRE_LOCAL_CHAOS_H
 
