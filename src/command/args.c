@@ -110,6 +110,16 @@ static void print_option(const struct arg *arg)
         printf("  %-*s  %s\n", LEFT_WIDTH, left, arg->about);
 }
 
+/* Each family has a page: of 'muster sim check' it is muster-sim; of 'musterd' musterd. */
+static void print_manual(const char *path)
+{
+    const char *family = strchr(path, ' ');
+    if (family == NULL)
+        printf("\nSee also: man %s\n", path);
+    else
+        printf("\nSee also: man muster-%.*s\n", (int)strcspn(family + 1, " "), family + 1);
+}
+
 static void print_help(const struct command *command)
 {
     printf("%s\n\nusage: %s%s%s%s\n", command->about, command->path,
@@ -126,7 +136,7 @@ static void print_help(const struct command *command)
     printf("\nexit code:\n");
     print_examples(command->exits != NULL ? command->exits
                                           : "0 success   1 failure   2 usage error");
-    printf("\nSee also: man muster\n");
+    print_manual(command->path);
 }
 
 /* ---- values ---- */

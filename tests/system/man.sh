@@ -65,6 +65,7 @@ for command in "${commands[@]}"; do
     [ -f "$pages/$page" ] || complain "muster $command: there is no $page"
     compare "muster $command" "$("$MUSTER" "${words[@]}" --help | help_flags)" \
         "$(section "$page" "muster $command" | page_flags)"
+    "$MUSTER" "${words[@]}" --help | grep -qx "See also: man muster-${words[0]}" || complain "muster $command --help does not name its page"
     grep -qw "Cm.* ${words[0]}\|Cm ${words[0]}" "$pages/muster.1" || complain "muster ${words[0]} is not in muster.1"
 done
 compare musterd "$("${MUSTER}d" --help | help_flags)" "$(page_flags <"$pages/musterd.8")"
