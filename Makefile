@@ -16,7 +16,7 @@ asan_options = -DMUSTER_SANITIZE=address,undefined
 tsan_options = -DMUSTER_SANITIZE=thread
 fuzz_options = -DMUSTER_FUZZ=ON -DCMAKE_C_COMPILER=$(FUZZ_CC)
 release_options = -DCMAKE_BUILD_TYPE=Release
-quick_tests = ^(unit/|tidy$$|system/(seeds|sim_|tidy_catches|man|libraries))
+quick_tests = ^(unit/|tidy$$|system/(seeds|sim_|tidy_catches|man$$|libraries))
 fuzz_names = $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 
 # Targets share the trees, so they take turns; Ninja and CTest are parallel by themselves.
