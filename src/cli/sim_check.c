@@ -7,6 +7,7 @@
 #include "sim/central/check.h"
 #include "sim/ring/check.h"
 #include "sim/node/check.h"
+#include "sim/view/check.h"
 #include "sim/mutants.h"
 
 #include <string.h>
@@ -52,6 +53,8 @@ static void print_words(const struct sim_check_result *result, const char *what,
                printed ? " --rules printed" : "");
 }
 
+#define THINGS "spread, ring, agree, central, advise, view"
+
 /* What can be checked. */
 static const struct thing {
     const char *name;
@@ -60,20 +63,17 @@ static const struct thing {
 } things[] = {
     {"spread", SIM_SPREAD, sim_check_spread_one},    {"ring", SIM_RING, sim_check_ring_one},
     {"agree", SIM_AGREE, sim_check_agree_one},       {"advise", SIM_ADVISE, sim_check_advise_one},
-    {"central", SIM_CENTRAL, sim_check_central_one},
+    {"central", SIM_CENTRAL, sim_check_central_one}, {"view", SIM_VIEW, sim_check_view_one},
 };
 
 static const struct thing *thing_of(const struct command *command, const char *what)
 {
     if (what == NULL)
-        args_fail(command,
-                  "nothing to check was named; there are: spread, ring, agree, central, advise");
+        args_fail(command, "nothing to check was named; there are: " THINGS);
     for (size_t i = 0; i < sizeof things / sizeof things[0]; i++)
         if (strcmp(things[i].name, what) == 0)
             return &things[i];
-    args_fail(command,
-              "'%s' is not something to check; there are: spread, ring, agree, central, advise",
-              what);
+    args_fail(command, "'%s' is not something to check; there are: " THINGS, what);
 }
 
 static uint32_t broken_rules(const struct command *command, const struct thing *thing,
@@ -109,7 +109,7 @@ int cmd_sim_check(int argc, char **argv)
     const struct command command = {
         .path = "muster sim check",
         .about = "Check the guarantees in many small simulated clusters with random faults.",
-        .operand = "spread|ring|agree|central|advise",
+        .operand = "spread|ring|agree|central|advise|view",
         .args = args,
         .count = sizeof args / sizeof args[0],
         .examples = "muster sim check ring --seeds 1:10000\nmuster sim check agree --nodes 2:8",
@@ -118,7 +118,7 @@ int cmd_sim_check(int argc, char **argv)
     const char *what = args_parse(&command, argc, argv);
     const struct thing *thing = thing_of(&command, what);
     bool printed = strcmp(rules, "printed") == 0;
-    bool is_masked = thing->of == SIM_AGREE || thing->of == SIM_ADVISE;
+    bool is_masked = thing->of == SIM_AGREE || thing->of == SIM_ADVISE || thing->of == SIM_VIEW;
     if (is_masked && nodes[1] > SIM_CHECK_AGREE_NODES_MAX)
         args_fail(&command, "--nodes goes to %llu, but must be at most %d for '%s'",
                   (unsigned long long)nodes[1], SIM_CHECK_AGREE_NODES_MAX, thing->name);

@@ -1,0 +1,23 @@
+#!/bin/bash
+# timeout: 120
+# The laws of views in random worlds, small and large.
+. "$MUSTER_SOURCE/tests/system/sim_common.sh"
+
+seeds=5000
+[ "${MUSTER_SANITIZED:-0}" -eq 0 ] || seeds=300
+
+# holds NODES SEEDS: no law is broken
+holds() {
+    "$MUSTER" sim check view --nodes "$1" --seeds "$2" --json >out || complain "check view $1 $2: exit $?"
+    cat out
+    grep -q '"violations":0' out || complain "check view --nodes $1 --seeds $2 breaks a law"
+}
+
+holds 2:5 1:$seeds
+holds 2:48 1:$((seeds / 10))
+
+# ---- a rule broken on purpose ----
+
+"$MUSTER" sim check view --nodes 2:5 --seeds 1:$seeds --mutant no-follow --json >out
+[ $? -eq 1 ] && grep -q '"law":"stuck"' out || complain "a change without a second agreement is not found out"
+exit $failed
