@@ -52,6 +52,40 @@ static void draw_crashes(struct draw *draw, uint64_t seed)
                    seed % 3 == 0 ? (mu_slot)i % founders : (mu_slot)draw_below(draw, founders));
 }
 
+/* Those longer than half a timeout cost the lease, those longer than one are false accusations. */
+static void draw_stalls(struct draw *draw)
+{
+    uint64_t stalls = 1 + draw_below(draw, 3);
+    for (uint64_t i = 0; i < stalls; i++) {
+        mu_slot id = (mu_slot)draw_below(draw, draw->plan.config.limits.ids);
+        struct view_fault *stall = add(draw, VIEW_FAULT_STALL, id);
+        stall->for_ns = draw_below(draw, 3 * draw->plan.timeout_ns) + 1;
+    }
+}
+
+static uint64_t draw_sides(struct draw *draw)
+{
+    uint64_t ids = draw->plan.config.limits.ids;
+    if (sim_random_chance(&draw->random, 30))
+        return 1ull << draw_below(draw, ids) % 64;
+    return sim_random_next(&draw->random);
+}
+
+/* Most heal: before, while or long after both sides accuse each other. */
+static void draw_cuts(struct draw *draw)
+{
+    uint64_t cuts = 1 + draw_below(draw, 2);
+    for (uint64_t i = 0; i < cuts; i++) {
+        struct view_fault *cut = add(draw, VIEW_FAULT_CUT, 0);
+        cut->sides = draw_sides(draw);
+        if (sim_random_chance(&draw->random, 20))
+            continue;
+        uint64_t timeouts = sim_random_chance(&draw->random, 50) ? 2 : 10;
+        uint64_t heal_ns = cut->at_ns + 1 + draw_below(draw, timeouts * draw->plan.timeout_ns);
+        add(draw, VIEW_FAULT_HEAL, 0)->at_ns = heal_ns;
+    }
+}
+
 static void draw_resets(struct draw *draw)
 {
     uint64_t resets = draw_below(draw, draw->plan.founders + 1);
@@ -93,8 +127,14 @@ static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t
     plan->timeout_ns = draw_us(draw, 2000, 10000);
     draw->busy_ns = draw_us(draw, 100, 60000);
     plan->proofs = sim_random_chance(&draw->random, 40);
-    plan->halts = !plan->proofs;
-    draw_crashes(draw, seed);
+    bool cuts = sim_random_chance(&draw->random, 30);
+    plan->halts = !plan->proofs && !cuts;
+    if (sim_random_chance(&draw->random, 80))
+        draw_crashes(draw, seed);
+    if (sim_random_chance(&draw->random, 40))
+        draw_stalls(draw);
+    if (cuts)
+        draw_cuts(draw);
     if (sim_random_chance(&draw->random, 50))
         draw_resets(draw);
 }

@@ -77,30 +77,49 @@ static bool can_declare(const struct view_world *world, uint32_t process, uint32
            (seat->watch == process || view_world_knew(world, process, seat->watch));
 }
 
-static uint64_t silent_since(const struct view_world *world, uint32_t process, uint32_t other)
+static uint64_t later(uint64_t a_ns, uint64_t b_ns)
 {
-    const struct view_seat *seat = &world->seats[other];
-    uint64_t since_ns = world->seats[process].watched_ns;
-    if (view_world_are_apart(world, process, other))
-        return since_ns > world->cut_ns ? since_ns : world->cut_ns;
-    return since_ns > seat->silent_ns ? since_ns : seat->silent_ns;
+    return a_ns > b_ns ? a_ns : b_ns;
 }
 
+static bool is_silent(const struct view_world *world, uint32_t process, uint32_t other,
+                      uint64_t since_ns, uint32_t timeouts)
+{
+    bool apart = view_world_are_apart(world, process, other);
+    since_ns = later(since_ns, apart ? world->cut_ns : world->seats[other].silent_ns);
+    return world->queue.now_ns >= since_ns + timeouts * world->plan->timeout_ns &&
+           can_declare(world, process, other);
+}
+
+static void declare(struct view_world *world, uint32_t process, uint32_t other)
+{
+    view_world_trace(world, process, "declares", other);
+    view_world_tell(world, process, other);
+}
+
+/* Its neighbour; and any that its own observers do not declare for long, as they hold each other
+ * dead, or have no lease. */
 static void observe(struct view_world *world, uint32_t process)
 {
     struct view_seat *seat = &world->seats[process];
-    if (!mu_view_has_view(view_world_node(world, process)))
+    const struct mu_view *view = view_world_node(world, process);
+    if (!mu_view_has_view(view))
         return;
     uint32_t next = neighbour(world, process, false);
     if (next != seat->watched) {
         seat->watched = next;
         seat->watched_ns = world->queue.now_ns;
     }
-    if (next == VIEW_NOBODY || !can_declare(world, process, next) ||
-        world->queue.now_ns < silent_since(world, process, next) + world->plan->timeout_ns)
+    if (next != VIEW_NOBODY && is_silent(world, process, next, seat->watched_ns, 1)) {
+        declare(world, process, next);
         return;
-    view_world_trace(world, process, "declares", next);
-    view_world_tell(world, process, next);
+    }
+    for (uint32_t other = 0; other < world->born; other++)
+        if (other != process && !view_world_knew(world, process, other) &&
+            is_silent(world, process, other, 0, 4) && is_member_of(world, other, process)) {
+            declare(world, process, other);
+            return;
+        }
 }
 
 /* ---- notices ---- */
