@@ -135,11 +135,12 @@ uint32_t muster_nodes(const struct muster *m); /* nodes of the cluster, failed o
 
 /* ---- views ----
  *
- * A view is the numbered membership of the cluster: the nodes that have not failed.  All survivors
- * pass through the same sequence of views.  A failure is an event at once; the view without the
- * node follows when the survivors have agreed on it and a majority of the view before has installed
- * it, and then it is told everywhere.  View 1 has all nodes.  (V4, docs/spec/view.md: a node that
- * failed may have installed another view of the same number, and told nobody.) */
+ * A view is the numbered membership of the cluster: the nodes that have not failed.  A failure is
+ * an event at once; the view without the node follows when the survivors have agreed on it and all
+ * of them have installed it.  Survivors pass through the same sequence of views, by increasing
+ * numbers, some of which are not told.  View 1 has all nodes.  When the network falls apart, the
+ * launcher chooses the side that goes on; the other side, until it is stopped, may be told other
+ * views. */
 
 /* The view of the last MUSTER_EVENT_VIEW that muster_next() has returned: its number, 0 when there
  * was none yet, and up to 'room' of its nodes in increasing order, with their total in *count.

@@ -21,6 +21,7 @@ struct reader {
     bool json;
     uint32_t nodes;
     uint64_t number; /* of the view before; 0: none */
+    uint64_t coming; /* of that of which parts have come, from the first on; 0: none */
     struct members before, now;
     uint64_t printed;
 };
@@ -88,10 +89,13 @@ static void print_words(const struct reader *reader, const struct mu_local_event
 
 /* ---- JSON ---- */
 
+/* null: the view before is not known. */
 static json_t *changed(const struct reader *reader, bool came)
 {
+    if (reader->number == 0)
+        return json_null();
     json_t *list = json_array();
-    for (uint32_t node = 0; reader->number != 0 && node < reader->nodes; node++)
+    for (uint32_t node = 0; node < reader->nodes; node++)
         if (is_other(reader, node, came))
             json_array_append_new(list, json_integer(node));
     return list;
@@ -126,7 +130,12 @@ static void print_json(const struct reader *reader, mu_slot told_by,
 
 static void take(struct reader *reader, mu_slot told_by, const struct mu_local_event *event)
 {
-    if (event->subject != MU_SUBJECT_VIEW)
+    /* The beginning of the oldest may not be kept; another daemon tells all of them again. */
+    if (event->subject != MU_SUBJECT_VIEW || event->view.number <= reader->number)
+        return;
+    if (event->view.is_first)
+        reader->coming = event->view.number;
+    if (event->view.number != reader->coming)
         return;
     add(reader, &event->view);
     if (!event->view.is_last)
@@ -165,7 +174,9 @@ static bool watch(struct reader *reader, struct operator_link *link, bool follow
             return true;
         else if (message.type == MU_LOCAL_CAUGHT_UP)
             timeout_ms = -1;
-        else if (message.type != MU_LOCAL_LOST)
+        else if (message.type == MU_LOCAL_LOST)
+            reader->coming = 0;
+        else
             return operator_unexpected(link, &message);
         if (ferror(stdout) != 0)
             return true; /* nobody reads: main() says so */

@@ -143,7 +143,8 @@ static void view_stopped(void *owner, enum mu_view_stop why)
     if (daemon->fenced || why == MU_VIEW_STOP_LEFT)
         return;
     if (why == MU_VIEW_STOP_QUORUM)
-        mu_warn("too few nodes are left on this side of the cluster; stopping this node");
+        mu_warn("too few nodes are left here to go on, or the next view has no room; "
+                "stopping this node");
     else
         mu_warn("the other nodes go on without this one; stopping this node");
     daemon->fenced = true;

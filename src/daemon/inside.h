@@ -19,7 +19,7 @@
 #include "wire/peer/news.h"
 #include "witness/witness.h"
 
-enum { MU_FAULT_KINDS = MU_FAULT_AGREE_VALUE + 1 };
+enum { MU_FAULT_KINDS = MU_FAULT_LAST + 1 };
 
 /* Ends of processes that wait for each other: news.c. */
 struct mu_daemon_ended;

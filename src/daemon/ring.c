@@ -129,7 +129,7 @@ void mu_daemon_ring_stop(struct mu_daemon *daemon)
 bool mu_daemon_lease(void *owner)
 {
     const struct mu_daemon *daemon = owner;
-    return daemon->ring_runs && mu_heartbeat_lease_ns(daemon->heartbeat) > 0;
+    return daemon->ring_runs && !daemon->fenced && mu_heartbeat_lease_ns(daemon->heartbeat) > 0;
 }
 
 /* ---- from the ring ---- */

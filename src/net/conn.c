@@ -47,7 +47,7 @@ void mu_net_free(struct mu_net *net)
 
 /* ---- the end ---- */
 
-static void write_all(struct mu_net *net);
+void mu_net_flush(struct mu_net *net);
 
 static void on_handle_closed(uv_handle_t *handle)
 {
@@ -69,7 +69,7 @@ static void close_handles(struct mu_conn *conn)
 {
     if (conn->closing)
         return;
-    write_all(conn->net); /* it may be the one whose handles do that */
+    mu_net_flush(conn->net); /* it may be the one whose handles do that */
     if (mu_harm_cuts_out(&conn->net->harm, mu_conn_slot(conn)))
         mu_conn_keep_socket(conn);
     conn->closing = true;
@@ -166,13 +166,13 @@ static void write_bytes(struct mu_conn *conn, const uint8_t *bytes, size_t count
 static void before_wait(uv_prepare_t *handle)
 {
     const struct mu_conn *conn = handle->data;
-    write_all(conn->net);
+    mu_net_flush(conn->net);
 }
 
 static void after_wait(uv_check_t *handle)
 {
     const struct mu_conn *conn = handle->data;
-    write_all(conn->net);
+    mu_net_flush(conn->net);
 }
 
 /* The first one has its handles started for all. */
@@ -192,7 +192,7 @@ static void join_gathered(struct mu_conn *conn)
 }
 
 /* In the order in which they began to say something. */
-static void write_all(struct mu_net *net)
+void mu_net_flush(struct mu_net *net)
 {
     if (net->gathered == NULL)
         return;

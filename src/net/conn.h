@@ -41,6 +41,10 @@ struct mu_net {
 int mu_net_init(struct mu_net *net, uv_loop_t *loop, const struct mu_hello *self,
                 const uint8_t key[MU_SEAL_KEY_BYTES]);
 
+/* What this turn of the loop has to send goes to the sockets now, and not when the turn ends:
+ * before the process stops itself. */
+void mu_net_flush(struct mu_net *net);
+
 /* When no connection is open any more. */
 void mu_net_free(struct mu_net *net);
 

@@ -110,8 +110,11 @@ void run_on_signal(void *owner, int number)
     /* The kernel stops nobody by SIGTSTP who is alone in a session, as each process is. */
     if (run->job != NULL)
         run_signal_jobs(run, number == SIGTSTP ? SIGSTOP : number);
-    if (number == SIGTSTP)
-        raise(SIGSTOP); /* the words above have left, or leave when we go on */
+    if (number != SIGTSTP)
+        return;
+    if (run->machine != NULL)
+        mu_net_flush(machine_net(run->machine));
+    raise(SIGSTOP);
 }
 
 void run_on_timeout(uv_timer_t *timer)

@@ -42,7 +42,8 @@ static void take_one(struct chaos_watch *watch, uint32_t i, int timeout_ms)
         watch->is_live[i] = true;
     else if (message.type == MU_LOCAL_LOST)
         watch->lost += message.lost.count;
-    else if (message.type == MU_LOCAL_EVENT && watch->is_live[i] && !message.event.is_state)
+    else if (message.type == MU_LOCAL_EVENT && watch->is_live[i] && !message.event.is_state &&
+             message.event.subject != MU_SUBJECT_VIEW)
         note(watch, watch->nodes[i], &message.event);
 }
 

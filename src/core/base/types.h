@@ -59,6 +59,7 @@ enum mu_fault {
     MU_FAULT_ADVISE_OTHERS,  /* more groups matter at a time than the configuration allows */
     MU_FAULT_ADVISE_ARRIVE,  /* a program is at a boundary twice */
     MU_FAULT_ADVISE_VOID,    /* the boundary of a group that this node works in is void */
+    MU_FAULT_LAST = MU_FAULT_ADVISE_VOID,
 };
 
 const char *mu_fault_name(enum mu_fault fault);

@@ -191,7 +191,7 @@ void mu_view_fingerprint(const struct mu_view *view, struct mu_fingerprint *prin
 {
     mu_fingerprint_add(print, (uint64_t)view->status << 8 | (uint64_t)view->held << 4 |
                                   (uint64_t)view->decided << 3 | (uint64_t)view->follows << 2 |
-                                  (uint64_t)view->untold << 1 | (uint64_t)view->tells_now);
+                                  (uint64_t)view->untold << 1);
     if (view->status == MU_VIEW_ENDED)
         return;
     mu_fingerprint_add(print, view->dead.count);
@@ -241,19 +241,22 @@ bool mu_view_is_due(const struct mu_view *view)
     return view->decided && view->held;
 }
 
-static const struct mu_view_list *told(const struct mu_view *view)
+static const struct mu_view_list *told(const struct mu_view *view, uint64_t number)
 {
-    return &view->lists[view->tells_now ? MU_VIEW_NOW : MU_VIEW_LATE];
+    bool now = view->lists[MU_VIEW_NOW].number == number;
+    return &view->lists[now ? MU_VIEW_NOW : MU_VIEW_LATE];
 }
 
-uint32_t mu_view_told_total(const struct mu_view *view)
+uint32_t mu_view_told_total(const struct mu_view *view, uint64_t number)
 {
-    return told(view)->number == 0 ? 0 : told(view)->ids.total;
+    const struct mu_view_list *list = told(view, number);
+    return number == 0 || list->number != number ? 0 : list->ids.total;
 }
 
-struct mu_view_member mu_view_told_at(const struct mu_view *view, uint32_t position)
+struct mu_view_member mu_view_told_at(const struct mu_view *view, uint64_t number,
+                                      uint32_t position)
 {
-    return mu_view_list_at(told(view), position);
+    return mu_view_list_at(told(view, number), position);
 }
 
 void mu_view_word(const struct mu_view *view, struct mu_view_word *word)

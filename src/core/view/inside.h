@@ -42,7 +42,6 @@ struct mu_view {
     bool decided;    /* the next view is decided, and not installed yet */
     bool follows;    /* the present view is followed by an agreement, whatever else there is */
     bool untold;     /* it changed something, and is to be told */
-    bool tells_now;  /* the view told last is the present one; else the one before */
     bool is_spent;   /* one view was installed in this step: there is memory for no other */
     bool late_spoke; /* effects of this step point into the agreement of the view before */
     struct mu_view_list lists[2];   /* enum mu_view_which */

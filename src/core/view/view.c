@@ -126,13 +126,6 @@ static void turn(struct mu_view *view, uint32_t lost_count, uint32_t joined_coun
     view->status = MU_VIEW_MEMBER;
 }
 
-static void add_tell(struct mu_view *view, const struct mu_view_mark *mark, bool now,
-                     struct mu_view_update *update)
-{
-    view->tells_now = now;
-    mu_view_add(update, MU_VIEW_TELL)->told = *mark;
-}
-
 /* W23: that the next one is decided says that all have installed this one. */
 static void tell(struct mu_view *view, bool changed, struct mu_view_update *update)
 {
@@ -142,10 +135,10 @@ static void tell(struct mu_view *view, bool changed, struct mu_view_update *upda
     late.number = view->lists[MU_VIEW_LATE].number;
     late.hash = view->lists[MU_VIEW_LATE].hash;
     if (view->untold)
-        add_tell(view, &late, false, update);
+        mu_view_add(update, MU_VIEW_TELL)->told = late;
     view->untold = changed && !at_once;
     if (changed && at_once)
-        add_tell(view, &now, true, update);
+        mu_view_add(update, MU_VIEW_TELL)->told = now;
     view->follows = changed && view->lists[MU_VIEW_NOW].ids.total > 1 &&
                     !mu_view_is_broken(view, MU_VIEW_BROKEN_FOLLOW);
 }
@@ -226,7 +219,7 @@ static void start(struct mu_view *view, const struct mu_view_event *event,
     effect->install.mark = mu_view_mark(view);
     effect->install.changed = true;
     struct mu_view_mark mark = mu_view_mark(view);
-    add_tell(view, &mark, true, update); /* all know it without a word */
+    mu_view_add(update, MU_VIEW_TELL)->told = mark; /* all know it without a word */
     enter(view, update);
 }
 
@@ -403,7 +396,7 @@ static void on_welcome(struct mu_view *view, struct mu_view_member from,
     effect->install.mark = mu_view_mark(view);
     effect->install.changed = true;
     if (mu_view_is_broken(view, MU_VIEW_BROKEN_DELIVERS))
-        add_tell(view, &effect->install.mark, true, update);
+        mu_view_add(update, MU_VIEW_TELL)->told = mu_view_mark(view);
     enter(view, update);
 }
 

@@ -263,7 +263,7 @@ enum mu_view_effect_type {
     MU_VIEW_JOINING, /* this node is the sponsor of a join: spread it, and watch the joiner */
     MU_VIEW_INSTALL, /* the present view is a new one (for a newcomer: it was told it) */
     MU_VIEW_TELL,    /* this view is stable: programs may be told.  It is the present one, or the
-                        one before, mu_view_told() */
+                        one before: mu_view_told_total() */
     MU_VIEW_STOPPED, /* this node does and says nothing any more */
     MU_VIEW_FAULT,
 };
@@ -343,9 +343,11 @@ uint32_t mu_view_position(const struct mu_view *view, struct mu_view_member memb
 /* Is this incarnation known to be dead? */
 bool mu_view_is_dead(const struct mu_view *view, struct mu_view_member member);
 
-/* The same of the view that was told last: valid after MU_VIEW_TELL. */
-uint32_t mu_view_told_total(const struct mu_view *view);
-struct mu_view_member mu_view_told_at(const struct mu_view *view, uint32_t position);
+/* The same of a view by its number, the present one or the one before: of each MU_VIEW_TELL of a
+ * step, until the next step. */
+uint32_t mu_view_told_total(const struct mu_view *view, uint64_t number);
+struct mu_view_member mu_view_told_at(const struct mu_view *view, uint64_t number,
+                                      uint32_t position);
 
 /* What the page that is shared with the witness has to say, before anything is sent. */
 void mu_view_word(const struct mu_view *view, struct mu_view_word *word);

@@ -673,10 +673,11 @@ uint32_t mu_roll_views_told(const struct mu_roll *roll, uint64_t from, uint64_t 
     uint32_t count = 0;
     uint64_t kept = roll->views_told < MU_ROLL_VIEWS_MAX ? roll->views_told : MU_ROLL_VIEWS_MAX;
     for (uint64_t i = 0; i < kept; i++) {
-        uint64_t serial = roll->views[(roll->views_told - 1 - i) % MU_ROLL_VIEWS_MAX];
-        count += serial >= from && serial < to;
+        const struct mu_roll_told *told =
+            &roll->views[(roll->views_told - 1 - i) % MU_ROLL_VIEWS_MAX];
+        count += told->last >= from && told->first < to;
         if (i + 1 == kept && kept < roll->views_told)
-            count += from < serial; /* there may have been some that are forgotten */
+            count += from < told->first; /* there may have been some that are forgotten */
     }
     return count;
 }
@@ -699,7 +700,8 @@ struct mu_roll_change mu_roll_stable(struct mu_roll *roll, uint64_t number, uint
     stable->learned_ns = now_ns;
     stable->first = roll->serial + 1;
     stable->last = change.last = roll->serial += stable_parts(stable);
-    roll->views[roll->views_told++ % MU_ROLL_VIEWS_MAX] = stable->last;
+    roll->views[roll->views_told++ % MU_ROLL_VIEWS_MAX] =
+        (struct mu_roll_told){stable->first, stable->last};
     change.what = MU_ROLL_STABLE;
     return change;
 }

@@ -23,6 +23,11 @@ enum { MU_ROLL_OVER_MAX = 256 };
 /* Views of which is remembered when they were told: the others may count as missed. */
 enum { MU_ROLL_VIEWS_MAX = 64 };
 
+/* Serials of the events of one that was told. */
+struct mu_roll_told {
+    uint64_t first, last;
+};
+
 /* The view that programs were told last. */
 struct mu_roll_stable {
     uint64_t number, hash;
@@ -79,8 +84,8 @@ struct mu_roll {
     uint32_t size;
     uint64_t view; /* number of the last one; 0: none yet */
     uint64_t view_hash;
-    struct mu_roll_stable stable;      /* number 0: none yet */
-    uint64_t views[MU_ROLL_VIEWS_MAX]; /* last serials of those that were told */
+    struct mu_roll_stable stable;                 /* number 0: none yet */
+    struct mu_roll_told views[MU_ROLL_VIEWS_MAX]; /* that were told */
     uint64_t views_told;
     struct mu_roll_member *members; /* by slot */
     uint32_t in_count, dead_count;  /* of these, DEAD */
@@ -176,7 +181,7 @@ void mu_roll_events(const struct mu_roll_change *change, mu_roll_each *each, voi
 /* The i-th event of the view that was told last; false: it has no more. */
 bool mu_roll_stable_event(const struct mu_roll *roll, uint32_t i, struct mu_local_event *event);
 
-/* How many views were told by serials from 'from' up to, but not with, 'to'.  Of those that are
+/* How many views have events with serials from 'from' up to, but not with, 'to'.  Of those that are
  * forgotten one is said. */
 uint32_t mu_roll_views_told(const struct mu_roll *roll, uint64_t from, uint64_t to);
 

@@ -9,9 +9,11 @@
 #include <string.h>
 
 enum {
-    LEASE_MS = 2,     /* between two looks whether it is held again */
-    DEATHS_MAX = 256, /* told by members, until the loop passes them on; more come again */
+    LEASE_MS = 2,    /* between two looks whether it is held again */
+    DEAD_MAX = 4096, /* incarnations: as many as one message tells of */
 };
+
+_Static_assert((int)DEAD_MAX <= (int)MU_AGREE_FAILED_MAX, "an ASK tells of all of them");
 
 /* That members told of. */
 struct death {
@@ -30,8 +32,8 @@ struct mu_views {
     struct mu_span *spans;  /* of the view that is being told */
     uv_timer_t lease_timer; /* while it is not held */
     uv_idle_t later;        /* what is told from the loop only */
-    struct death deaths[DEATHS_MAX];
-    uint32_t death_count;
+    struct death *deaths;   /* each once without proof, and once with it */
+    uint32_t death_count, death_room;
     enum mu_view_stop stop;
     bool stop_told, closing;
     uint32_t handles; /* of the loop, that are not closed yet */
@@ -46,12 +48,22 @@ static struct mu_roll_seat seat_of(mu_slot id, uint32_t incarnation)
     return (struct mu_roll_seat){.slot = id, .incarnation = incarnation};
 }
 
-/* Who goes: with what the roll knows of it, or what was decided, which is no less. */
+/* What members have told of it, and the roll will hear from the loop. */
+static bool is_proven(const struct mu_views *views, mu_slot id, uint32_t incarnation)
+{
+    for (uint32_t i = 0; i < views->death_count; i++) {
+        const struct mu_roster_entry *death = &views->deaths[i].death;
+        if (death->slot == id && death->incarnation >= incarnation && death->proven)
+            return true;
+    }
+    return mu_roll_member(views->config.roll, id).proven;
+}
+
 static void note_out(struct mu_views *views, mu_slot id, struct mu_roll_view *view)
 {
     struct mu_roll_seat *out = &views->outs[view->out_count++];
     *out = seat_of(id, views->incarnations[id]);
-    out->proven = mu_roll_member(views->config.roll, id).proven;
+    out->proven = is_proven(views, id, out->incarnation);
     views->incarnations[id] = 0;
 }
 
@@ -91,9 +103,9 @@ static void install(struct mu_views *views, struct mu_view_mark mark)
 static void tell(struct mu_views *views, struct mu_view_mark mark)
 {
     const struct mu_views_hooks *hooks = &views->config.hooks;
-    uint32_t total = mu_view_told_total(views->core), count = 0;
+    uint32_t total = mu_view_told_total(views->core, mark.number), count = 0;
     for (uint32_t i = 0; i < total; i++) {
-        mu_slot id = mu_view_told_at(views->core, i).id;
+        mu_slot id = mu_view_told_at(views->core, mark.number, i).id;
         struct mu_span *last = count > 0 ? &views->spans[count - 1] : NULL;
         if (last != NULL && last->first + last->count == id)
             last->count++;
@@ -113,12 +125,10 @@ static void send_message(struct mu_views *views, mu_slot peer,
     hooks->send(hooks->owner, peer, views->frame, count);
 }
 
-/* One for which there is no room is decided nevertheless, and so in the next view's outs. */
 static void note_death(struct mu_views *views, struct mu_view_member member, bool proven,
                        mu_slot by)
 {
-    if (views->death_count == DEATHS_MAX)
-        return;
+    assert(views->death_count < views->death_room);
     const struct mu_roster_entry death = {
         .slot = member.id, .incarnation = member.incarnation, .proven = proven};
     views->deaths[views->death_count++] = (struct death){death, by};
@@ -175,7 +185,7 @@ static void step(struct mu_views *views, struct mu_view_event *event)
     if (views->closing)
         return;
     /* It can run out and be extended without a word of the detector. */
-    if (!event->lease_held)
+    if (!event->lease_held && views->stop == MU_VIEW_STOP_NONE)
         uv_timer_start(&views->lease_timer, on_lease, LEASE_MS, 0);
     if (views->death_count > 0 || (views->stop != MU_VIEW_STOP_NONE && !views->stop_told))
         uv_idle_start(&views->later, on_later);
@@ -186,13 +196,12 @@ static void on_later(uv_idle_t *idle)
 {
     struct mu_views *views = idle->data;
     const struct mu_views_hooks *hooks = &views->config.hooks;
-    uint32_t count = views->death_count;
     uv_idle_stop(idle);
-    views->death_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct death told = views->deaths[i]; /* who is told of it may have more of them */
+    for (uint32_t i = 0; i < views->death_count; i++) {
+        const struct death told = views->deaths[i]; /* whoever is told may learn of more */
         hooks->dead(hooks->owner, &told.death, told.by);
     }
+    views->death_count = 0;
     if (views->stop == MU_VIEW_STOP_NONE || views->stop_told)
         return;
     views->stop_told = true;
@@ -259,6 +268,7 @@ static void free_all(struct mu_views *views)
     free(views->ins);
     free(views->outs);
     free(views->spans);
+    free(views->deaths);
     free(views);
 }
 
@@ -281,8 +291,10 @@ static bool take_memory(struct mu_views *views)
     views->ins = calloc(size, sizeof *views->ins);
     views->outs = calloc(size, sizeof *views->outs);
     views->spans = calloc(size, sizeof *views->spans);
+    views->death_room = 2 * (views->core_config.limits.dead + size);
+    views->deaths = calloc(views->death_room, sizeof *views->deaths);
     if (views->memory == NULL || views->update.effects == NULL || views->incarnations == NULL ||
-        views->ins == NULL || views->outs == NULL || views->spans == NULL)
+        views->ins == NULL || views->outs == NULL || views->spans == NULL || views->deaths == NULL)
         return false;
     memset(views->memory, 0, bytes);
     views->core = mu_view_init(views->memory, bytes, &views->core_config);
@@ -300,6 +312,9 @@ int mu_views_open(const struct mu_views_config *config, struct mu_views **views)
     core->incarnation = mu_roll_member(config->roll, config->roll->self).incarnation;
     core->shift = config->shift;
     core->partition = config->partition;
+    core->limits.dead = config->roll->size < DEAD_MAX ? config->roll->size : DEAD_MAX;
+    /* The others need last words and marks in heartbeats. */
+    assert(config->partition == MU_VIEW_ANY);
     assert(mu_view_config_error(core) == NULL);
     if (!take_memory(made)) {
         free_all(made);

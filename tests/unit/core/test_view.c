@@ -236,7 +236,7 @@ static void expect_all(uint64_t number, uint32_t set)
         expect_view(id, number, set);
         assert_int_equal(mu_view_mark(world.views[id]).hash,
                          mu_view_mark(world.views[__builtin_ctz(set)]).hash);
-        assert_int_equal(mu_view_told_total(world.views[id]), __builtin_popcount(set));
+        assert_int_equal(mu_view_told_total(world.views[id], number), __builtin_popcount(set));
     }
     assert_int_equal(world.faults, 0);
 }
