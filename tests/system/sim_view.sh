@@ -16,8 +16,18 @@ holds() {
 holds 2:5 1:$seeds
 holds 2:48 1:$((seeds / 10))
 
-# ---- a rule broken on purpose ----
+# ---- rules broken on purpose ----
 
-"$MUSTER" sim check view --nodes 2:5 --seeds 1:$seeds --mutant no-follow --json >out
-[ $? -eq 1 ] && grep -q '"law":"stuck"' out || complain "a change without a second agreement is not found out"
+# caught MUTANT LAW: the first law that is broken
+caught() {
+    "$MUSTER" sim check view --nodes 2:5 --seeds 1:200 --mutant "$1" --json >out
+    [ $? -eq 1 ] && grep -q "\"law\":\"$2\"" out || complain "$1 does not break $2: $(cat out)"
+}
+
+caught no-follow stuck
+caught no-late-answer split
+caught join-outside V4
+caught silent-uncounted told
+caught lease-unasked lease
+caught old-incarnation no-fault
 exit $failed

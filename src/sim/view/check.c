@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { N_MAX = SIM_CHECK_VIEW_NODES_MAX, FAULTS_MAX = 4 * N_MAX };
+enum { N_MAX = SIM_CHECK_VIEW_NODES_MAX, FAULTS_MAX = 4 * N_MAX, RETURNS_MAX = 8 };
 
 struct draw {
     struct sim_random random;
@@ -97,12 +97,37 @@ static void draw_resets(struct draw *draw)
     }
 }
 
+/* Newcomers, hosts that start again, and those that leave. */
+static void draw_changes(struct draw *draw, bool comes_back)
+{
+    uint32_t ids = draw->plan.config.limits.ids;
+    for (mu_slot id = draw->plan.founders; id < ids; id++)
+        add(draw, VIEW_FAULT_START, id);
+    uint64_t returns = comes_back ? 1 + draw_below(draw, 3) : 0;
+    for (uint64_t i = 0; i < returns; i++)
+        add(draw, VIEW_FAULT_START, (mu_slot)draw_below(draw, ids));
+    uint64_t leaves = draw->plan.proofs ? draw_below(draw, 3) : 0;
+    for (uint64_t i = 0; i < leaves; i++)
+        add(draw, VIEW_FAULT_LEAVE, (mu_slot)draw_below(draw, ids));
+}
+
+/* Joiners, and starts of those that were there before. */
+static void draw_sizes(struct draw *draw)
+{
+    struct view_plan *plan = &draw->plan;
+    uint32_t joiners = sim_random_chance(&draw->random, 40) ? 1 + (uint32_t)draw_below(draw, 3) : 0;
+    plan->comes_back = sim_random_chance(&draw->random, 30);
+    plan->config.limits.ids = plan->founders + joiners;
+    plan->starts = plan->founders + joiners +
+                   (plan->comes_back ? 1 + (uint32_t)draw_below(draw, RETURNS_MAX) : 0);
+}
+
 static void draw_config(struct draw *draw, uint32_t broken_rules)
 {
     struct view_plan *plan = &draw->plan;
     struct mu_view_config *config = &plan->config;
-    uint32_t ids = plan->founders;
-    plan->starts = ids;
+    draw_sizes(draw);
+    uint32_t ids = config->limits.ids;
     mu_view_config_default(config, ids, 0);
     config->broken_rules = broken_rules;
     config->shift = (uint8_t)sim_random_between(&draw->random, 0, 4);
@@ -128,13 +153,14 @@ static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t
     draw->busy_ns = draw_us(draw, 100, 60000);
     plan->proofs = sim_random_chance(&draw->random, 40);
     bool cuts = sim_random_chance(&draw->random, 30);
-    plan->halts = !plan->proofs && !cuts;
+    plan->halts = !plan->proofs && !cuts && plan->starts == plan->founders;
     if (sim_random_chance(&draw->random, 80))
         draw_crashes(draw, seed);
     if (sim_random_chance(&draw->random, 40))
         draw_stalls(draw);
     if (cuts)
         draw_cuts(draw);
+    draw_changes(draw, plan->comes_back);
     if (sim_random_chance(&draw->random, 50))
         draw_resets(draw);
 }

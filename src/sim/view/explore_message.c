@@ -220,7 +220,7 @@ void view_messages_describe(const struct mu_view_message *message, char text[VIE
     }
     int used = snprintf(text, VIEW_TEXT, "%s in %llu/%04x", agrees[message->agree.type], number,
                         (unsigned)(message->mark.hash & 0xffff));
-    for (uint32_t i = 0; i < value->failed_count; i++)
+    for (uint32_t i = 0; i < value->failed_count && used < VIEW_TEXT - 8; i++)
         used += snprintf(text + used, (size_t)(VIEW_TEXT - used), " -%u", value->failed[i].node);
     for (uint32_t i = 0; i < value->entry_count && used < VIEW_TEXT - 8; i++)
         used += snprintf(text + used, (size_t)(VIEW_TEXT - used), " %s%u",

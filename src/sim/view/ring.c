@@ -7,6 +7,12 @@
  *   - notices reach all on one side of a cut, each after a delay of its own. */
 #include "sim/view/world.h"
 
+/* Longer than any stall. */
+enum { SAID_TIMEOUTS = 5 };
+
+/* A node that has had no lease for so long after a cut ends, as its daemon would. */
+enum { LEASE_TIMEOUTS = 8 };
+
 /* ---- who is what to whom ---- */
 
 static bool is_member_of(const struct view_world *world, uint32_t process, uint32_t of)
@@ -124,10 +130,21 @@ static void observe(struct view_world *world, uint32_t process)
 
 /* ---- notices ---- */
 
+/* What those said that have ended arrives for a while, also at one that stood still meanwhile; not
+ * at those that start later. */
+static bool may_still_say(const struct view_world *world, uint32_t from, uint32_t process)
+{
+    const struct view_seat *seat = &world->seats[from];
+    return seat->alive ||
+           (world->seats[process].born_ns <= seat->silent_ns &&
+            world->queue.now_ns < seat->silent_ns + SAID_TIMEOUTS * world->plan->timeout_ns);
+}
+
 static bool can_hear(const struct view_world *world, uint32_t process, uint32_t dead)
 {
     for (uint32_t from = 0; from < world->born; from++)
-        if (from != dead && view_world_knew(world, from, dead) && are_friends(world, process, from))
+        if (from != dead && view_world_knew(world, from, dead) &&
+            are_friends(world, process, from) && may_still_say(world, from, process))
             return true;
     return false;
 }
@@ -207,7 +224,16 @@ void view_world_end_lease(struct view_world *world, uint32_t process)
         return;
     seat->lapsed = true;
     seat->watch = neighbour(world, process, true);
+    seat->lapsed_ns = world->queue.now_ns;
     view_world_trace(world, process, "loses its lease, on the watch of", seat->watch);
+}
+
+/* Its observer holds it dead, and does not acknowledge its heartbeats. */
+static bool is_refused(const struct view_world *world, uint32_t process)
+{
+    uint32_t observer = neighbour(world, process, true);
+    return observer != VIEW_NOBODY && world->seats[observer].alive &&
+           view_world_knew(world, observer, process);
 }
 
 /* Nobody acknowledges its heartbeats any more: those that run are across the cut, or one of the two
@@ -255,6 +281,15 @@ static bool can_have_lease(const struct view_world *world, uint32_t process)
     return false;
 }
 
+/* Where leases end for want of observers, some may never come back; in a world without cuts all do.
+ */
+static bool is_given_up(const struct view_world *world, uint32_t process)
+{
+    const struct view_seat *seat = &world->seats[process];
+    return world->was_cut && seat->lapsed && seat->watch != VIEW_NOBODY &&
+           world->queue.now_ns > seat->lapsed_ns + LEASE_TIMEOUTS * world->plan->timeout_ns;
+}
+
 static void look_at_lease(struct view_world *world, uint32_t process)
 {
     struct view_seat *seat = &world->seats[process];
@@ -265,7 +300,11 @@ static void look_at_lease(struct view_world *world, uint32_t process)
         view_world_trace(world, process, "has its lease", VIEW_NOBODY);
         seat->lapsed = false;
         seat->watch = VIEW_NOBODY;
-    } else if (!seat->lapsed && is_alone(world, process) && sim_random_chance(&world->random, 50)) {
+    } else if (is_given_up(world, process)) {
+        view_world_crash(world, process, false);
+        return;
+    } else if (!seat->lapsed && (is_alone(world, process) || is_refused(world, process)) &&
+               sim_random_chance(&world->random, 50)) {
         view_world_end_lease(world, process);
     } else {
         return;
@@ -317,7 +356,8 @@ static bool can_ask(const struct view_world *world, uint32_t process, uint32_t m
            view_world_node(world, member)->status == MU_VIEW_MEMBER;
 }
 
-/* One member after the other, until it is confirmed; for six timeouts. */
+/* One member after the other, until it is confirmed; for six timeouts from the first try, also
+ * where it holds all dead that are there. */
 static void ask(struct view_world *world, uint32_t process)
 {
     struct view_seat *seat = &world->seats[process];
@@ -328,13 +368,13 @@ static void ask(struct view_world *world, uint32_t process)
     uint32_t first = (uint32_t)sim_random_below(&world->random, world->born), away = 0;
     while (away < world->born && !can_ask(world, process, (first + away) % world->born))
         away++;
-    if (seat->asked_ns != 0 && now_ns > seat->asked_ns + 6 * world->plan->timeout_ns) {
+    seat->asked_ns = seat->asked_ns == 0 ? now_ns : seat->asked_ns;
+    if (now_ns > seat->asked_ns + 6 * world->plan->timeout_ns) {
         view_world_trace(world, process, "gives up being confirmed", VIEW_NOBODY);
     } else if (away < world->born && sim_random_chance(&world->random, 30)) {
         uint32_t member = (first + away) % world->born;
         event.type = MU_VIEW_ASK;
         event.ask.member = world->seats[member].member;
-        seat->asked_ns = seat->asked_ns == 0 ? now_ns : seat->asked_ns;
         view_world_trace(world, process, "asks to join", member);
     } else {
         return;

@@ -102,7 +102,7 @@ static void begin(struct view_world *world, mu_slot id)
     bool founds = process < world->plan->founders;
     uint32_t before = founds ? VIEW_NOBODY : process_of_id(world, id);
     *seat = (struct view_seat){.member.id = id,
-                               .born = true,
+                               .born_ns = world->queue.now_ns,
                                .alive = true,
                                .lapsed = !founds,
                                .watch = VIEW_NOBODY,
@@ -140,7 +140,7 @@ static void end(struct view_world *world, uint32_t process)
                         0, 0, seat->member.id);
 }
 
-static void crash(struct view_world *world, uint32_t process, bool proven)
+void view_world_crash(struct view_world *world, uint32_t process, bool proven)
 {
     struct view_seat *seat = &world->seats[process];
     view_world_trace(world, process, proven ? "crashes, as its witness tells" : "crashes",
@@ -242,7 +242,7 @@ static bool act_once(struct view_world *world, uint32_t process, struct mu_view_
     for (uint32_t i = 0; i < count && seat->alive; i++)
         carry_out(world, process, &world->update.effects[i]);
     if (crashes && seat->alive)
-        crash(world, process, seat->cut_proven);
+        view_world_crash(world, process, seat->cut_proven);
     return seat->alive;
 }
 
@@ -373,7 +373,7 @@ static void strike_one(struct view_world *world, const struct view_fault *fault,
         seat->cut_after = fault->after_effects;
         seat->cut_proven = fault->proven;
     } else if (fault->type == VIEW_FAULT_CRASH && !is_last(world, process)) {
-        crash(world, process, fault->proven);
+        view_world_crash(world, process, fault->proven);
     }
 }
 

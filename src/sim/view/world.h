@@ -64,17 +64,19 @@ struct view_way {
 
 struct view_seat {
     struct mu_view_member member;
-    bool born, alive, lapsed, proven;
+    bool alive, lapsed, proven;
     bool declared;   /* dead to somebody while it runs */
     bool cut;        /* crashes in its next update */
     bool cut_proven; /* and there is proof */
     uint32_t cut_after;
-    uint32_t watch;           /* on whose watch its lease ended; VIEW_NOBODY: it never had one */
-    uint32_t watched;         /* whom it observes, */
-    uint64_t watched_ns;      /* and since when */
-    uint64_t silent_ns;       /* it crashed, or its last stall began */
-    uint64_t stalled_ns;      /* it does nothing until then */
-    uint64_t asked_ns;        /* its first JOIN; 0: none yet */
+    uint32_t watch;      /* on whose watch its lease ended; VIEW_NOBODY: it never had one */
+    uint32_t watched;    /* whom it observes, */
+    uint64_t watched_ns; /* and since when */
+    uint64_t silent_ns;  /* it crashed, or its last stall began */
+    uint64_t stalled_ns; /* it does nothing until then */
+    uint64_t born_ns;
+    uint64_t lapsed_ns;       /* its last lease ended */
+    uint64_t asked_ns;        /* when it first wanted to join; 0: not yet */
     struct mu_view_word word; /* the last */
     uint64_t told;            /* number of the view told last */
 };
@@ -152,6 +154,9 @@ void view_world_run(struct view_world *world);
 
 /* One step of a process, and all that follows from it at once. */
 void view_world_act(struct view_world *world, uint32_t process, struct mu_view_event *event);
+
+/* It ends, without a word but its witness's. */
+void view_world_crash(struct view_world *world, uint32_t process, bool proven);
 
 /* 'about' is dead, as 'process' finds out: with its last word where a witness tells it. */
 void view_world_tell(struct view_world *world, uint32_t process, uint32_t about);
