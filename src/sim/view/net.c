@@ -76,14 +76,15 @@ void view_world_send(struct view_world *world, uint32_t from, uint32_t to,
     else
         way->last->next = parcel;
     way->last = parcel;
-    view_world_push(world, VIEW_WHAT_MESSAGE, at_ns, to, from, 0);
+    view_world_push(world, VIEW_WHAT_MESSAGE, at_ns, to, from, way->epoch);
 }
 
-struct view_parcel *view_world_take(struct view_world *world, uint32_t from, uint32_t to)
+struct view_parcel *view_world_take(struct view_world *world, uint32_t from, uint32_t to,
+                                    uint32_t epoch)
 {
     struct view_way *way = way_of(world, from, to);
     struct view_parcel *parcel = way->first;
-    if (parcel == NULL || view_world_are_apart(world, from, to))
+    if (parcel == NULL || epoch != way->epoch || view_world_are_apart(world, from, to))
         return NULL;
     way->first = parcel->next;
     return parcel;
@@ -92,6 +93,7 @@ struct view_parcel *view_world_take(struct view_world *world, uint32_t from, uin
 void view_world_drop(struct view_world *world, uint32_t from, uint32_t to)
 {
     struct view_way *way = way_of(world, from, to);
+    way->epoch++;
     while (way->first != NULL) {
         struct view_parcel *parcel = way->first;
         way->first = parcel->next;
@@ -136,7 +138,9 @@ void view_world_heal(struct view_world *world)
     for (uint32_t from = 0; from < world->born; from++)
         for (uint32_t to = 0; to < world->born; to++) {
             struct view_way *way = way_of(world, from, to);
+            way->epoch++;
             for (struct view_parcel *parcel = way->first; parcel != NULL; parcel = parcel->next)
-                view_world_push(world, VIEW_WHAT_MESSAGE, view_world_soon(world), to, from, 0);
+                view_world_push(world, VIEW_WHAT_MESSAGE, view_world_soon(world), to, from,
+                                way->epoch);
         }
 }

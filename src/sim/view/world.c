@@ -275,9 +275,9 @@ void view_world_tell(struct view_world *world, uint32_t process, uint32_t about)
 
 /* ---- what happens ---- */
 
-static void hear(struct view_world *world, uint32_t process, uint32_t from)
+static void hear(struct view_world *world, uint32_t process, uint32_t from, uint32_t epoch)
 {
-    struct view_parcel *parcel = view_world_take(world, from, process);
+    struct view_parcel *parcel = view_world_take(world, from, process, epoch);
     struct mu_view_event event = {.type = MU_VIEW_RECV};
     if (parcel == NULL)
         return;
@@ -434,7 +434,7 @@ static void happen(struct view_world *world, const struct sim_item *item)
         tick(world, item->node);
         return;
     case VIEW_WHAT_MESSAGE:
-        hear(world, item->node, item->peer);
+        hear(world, item->node, item->peer, item->ref);
         return;
     case VIEW_WHAT_NOTICE:
         hear_notice(world, item->node, item->peer);

@@ -60,6 +60,7 @@ struct view_way {
     struct view_parcel *first, *last;
     uint64_t arrives_ns; /* the last message sent */
     uint64_t open_ns;    /* there is a connection from then on */
+    uint32_t epoch;      /* items in the queue of another one are void */
 };
 
 struct view_seat {
@@ -176,7 +177,8 @@ void view_world_send(struct view_world *world, uint32_t from, uint32_t to,
                      const struct mu_view_message *message);
 
 /* NULL: there is none, or it waits at a cut; else the caller gives it back. */
-struct view_parcel *view_world_take(struct view_world *world, uint32_t from, uint32_t to);
+struct view_parcel *view_world_take(struct view_world *world, uint32_t from, uint32_t to,
+                                    uint32_t epoch);
 void view_world_give_back(struct view_parcel *parcel);
 void view_world_drop(struct view_world *world, uint32_t from, uint32_t to);
 void view_world_reset(struct view_world *world, uint32_t a, uint32_t b, uint64_t for_ns);
@@ -211,7 +213,7 @@ void view_world_law_on_quiet(struct view_world *world);
 
 enum view_what {
     VIEW_WHAT_TICK = 1,
-    VIEW_WHAT_MESSAGE, /* peer: from */
+    VIEW_WHAT_MESSAGE, /* peer: from; ref: epoch of the way */
     VIEW_WHAT_NOTICE,  /* peer: who is dead */
     VIEW_WHAT_JOINING, /* peer: who wants to join */
     VIEW_WHAT_RESUME,  /* peer */
