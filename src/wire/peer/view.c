@@ -357,7 +357,7 @@ static const char *read_agree(struct mu_reader *reader, struct mu_view_room *roo
                                         .entry_capacity = MU_AGREE_ENTRIES_MAX};
     size_t left = mu_reader_left(reader);
     const uint8_t *bytes = mu_read_bytes(reader, left);
-    if (left == 0)
+    if (bytes == NULL || left == 0)
         return "a message of a view ends inside a field";
     return mu_agree_decode(bytes, left, &lists, agree);
 }
