@@ -12,6 +12,7 @@
 #include "sim/central/check.h"
 #include "sim/ring/check.h"
 #include "sim/node/check.h"
+#include "sim/view/check.h"
 #include "sim/agree/explore.h"
 #include "sim/gather/explore.h"
 #include "sim/node/explore_link.h"
@@ -251,12 +252,12 @@ static void try_worlds(const struct sim_mutant *mutant, uint32_t nodes_last, uin
     static sim_check_one *const worlds[] = {
         [SIM_SPREAD] = sim_check_spread_one,   [SIM_RING] = sim_check_ring_one,
         [SIM_CENTRAL] = sim_check_central_one, [SIM_AGREE] = sim_check_agree_one,
-        [SIM_ADVISE] = sim_check_advise_one,
+        [SIM_ADVISE] = sim_check_advise_one,   [SIM_VIEW] = sim_check_view_one,
     };
     static const char *const names[] = {
         [SIM_SPREAD] = "check spread",   [SIM_RING] = "check ring",
         [SIM_CENTRAL] = "check central", [SIM_AGREE] = "check agree",
-        [SIM_ADVISE] = "check advise",
+        [SIM_ADVISE] = "check advise",   [SIM_VIEW] = "check view",
     };
     struct sim_check check = {.nodes_first = 2,
                               .nodes_last = nodes_last,
@@ -393,6 +394,8 @@ void sim_mutant_try(const struct sim_mutant *mutant, struct sim_mutant_result *r
         explore_views(mutant, result);
     else if (mutant->of == SIM_ADVISE) /* small and harsh worlds find most */
         try_worlds(mutant, 7, 20000, result);
-    if (!result->caught && mutant->of != SIM_GATHER && mutant->of != SIM_VIEW)
+    if (!result->caught && mutant->of == SIM_VIEW)
+        try_worlds(mutant, 5, 20000, result);
+    else if (!result->caught && mutant->of != SIM_GATHER)
         try_worlds(mutant, 64, mutant->of == SIM_ADVISE ? 500 : 5000, result);
 }

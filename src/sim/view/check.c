@@ -150,7 +150,8 @@ static void draw_plan(struct draw *draw, const struct sim_check *check, uint64_t
     plan->delay_ns_min = draw_us(draw, 5, 50);
     plan->jitter_ns_max = draw_us(draw, 0, sim_random_chance(&draw->random, 30) ? 2000 : 100);
     plan->timeout_ns = draw_us(draw, 2000, 10000);
-    draw->busy_ns = draw_us(draw, 100, 60000);
+    draw->busy_ns = sim_random_chance(&draw->random, 50) ? draw_us(draw, 100, 60000)
+                                                         : draw_below(draw, 2 * plan->timeout_ns);
     plan->proofs = sim_random_chance(&draw->random, 40);
     bool cuts = sim_random_chance(&draw->random, 30);
     plan->halts = !plan->proofs && !cuts && plan->starts == plan->founders;

@@ -55,6 +55,13 @@ static bool has_join(const struct mu_view *view, struct mu_view_member member, b
     return false;
 }
 
+/* Members are observed, and those that want to join by whoever knows. */
+static bool is_concerned(const struct view_world *world, uint32_t process, uint32_t with)
+{
+    return is_member_of(world, with, process) ||
+           has_join(view_world_node(world, process), world->seats[with].member, false);
+}
+
 /* ---- verdicts ---- */
 
 /* Its lease was given by its own side, lately. */
@@ -122,7 +129,7 @@ static void observe(struct view_world *world, uint32_t process)
     }
     for (uint32_t other = 0; other < world->born; other++)
         if (other != process && !view_world_knew(world, process, other) &&
-            is_silent(world, process, other, 0, 4) && is_member_of(world, other, process)) {
+            is_silent(world, process, other, 0, 4) && is_concerned(world, process, other)) {
             declare(world, process, other);
             return;
         }
