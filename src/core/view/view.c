@@ -353,6 +353,13 @@ static bool is_to_take(const struct mu_view *view, const struct mu_view_message 
            (message->mark.number == now->number && message->mark.hash != now->hash);
 }
 
+/* An empty list may be nowhere. */
+static void copy(void *to, const void *from, size_t bytes)
+{
+    if (bytes > 0)
+        memcpy(to, from, bytes);
+}
+
 static void set_list(struct mu_view *view, const struct mu_view_message *message)
 {
     const struct mu_view_whole *whole = &message->whole;
@@ -360,11 +367,11 @@ static void set_list(struct mu_view *view, const struct mu_view_message *message
     mu_members_set(&list->ids, whole->spans, whole->span_count);
     list->number = message->mark.number;
     list->hash = message->mark.hash;
-    memcpy(list->odd, whole->odd, whole->odd_count * sizeof *list->odd);
+    copy(list->odd, whole->odd, whole->odd_count * sizeof *list->odd);
     list->odd_count = whole->odd_count;
-    memcpy(view->lost, whole->lost, whole->lost_count * sizeof *view->lost);
+    copy(view->lost, whole->lost, whole->lost_count * sizeof *view->lost);
     view->lost_count = whole->lost_count;
-    memcpy(view->joined, whole->joined, whole->joined_count * sizeof *view->joined);
+    copy(view->joined, whole->joined, whole->joined_count * sizeof *view->joined);
     view->joined_count = whole->joined_count;
     view->lists[MU_VIEW_LATE].number = 0;
     view->lists[MU_VIEW_LATE].hash = whole->before;
