@@ -214,7 +214,7 @@ enum mu_view_event_type {
     MU_VIEW_RECV,       /* authenticated, of any incarnation, also of the dead */
     MU_VIEW_BEAT,       /* a heartbeat, likewise */
     MU_VIEW_RESUME,     /* messages to and from a peer may have been lost; it is connected now */
-    MU_VIEW_EXPIRED,    /* not confirmed six timeouts after the first JOIN */
+    MU_VIEW_EXPIRED,    /* not confirmed six timeouts after it first wished to join */
     MU_VIEW_LEASE,      /* nothing but whether the lease is held */
 };
 
